@@ -72,6 +72,11 @@ func TestSessionEnds(t *testing.T) {
 		app.Clock.Advance(12*time.Hour - time.Minute)
 		old.Get("/v1/me").Is(200)
 	}
+	sessions := old.Get("/v1/sessions").Is(200)
+	at := slices.Index(sessions.Column("current"), "true")
+	if idle, last := sessions.Column("idle_expires_at")[at], sessions.Column("expires_at")[at]; idle != last {
+		t.Errorf("without use the session ends at %s, with use at %s", idle, last)
+	}
 	app.Clock.Advance(time.Hour)
 	ended(old)
 

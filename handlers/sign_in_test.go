@@ -55,7 +55,7 @@ func TestSignIn(t *testing.T) {
 	session := withCookie(app, res)
 	shows(t, session.Get("/v1/me").Is(200), `{"data.user_email": "ada@acme.example", "data.access": "write", "data.org_name": "Acme"}`)
 	session.Get("/v1/sessions").Is(200, `{"data": [{"id": "`+res.ID()+`", "created_at": "`+stamp(app)+`", "last_seen_at": "`+stamp(app)+`",
-		"expires_at": "2026-04-01T09:00:00.000Z", "current": true}],
+		"expires_at": "2026-04-01T09:00:00.000Z", "idle_expires_at": "2026-03-02T21:00:00.000Z", "current": true}],
 		"pagination": {"page": 1, "page_size": 1, "total_count": 1, "total_pages": 1}, "meta": {"timestamp": "<time>"}}`)
 	shows(t, org.Read.Get("/v1/me").Is(200), `{"data.access": "read"}`)
 	shows(t, org.Admin.Post("/v1/users", `{"email": "grace@acme.example"}`).Is(201), `{"data.access": "write", "data.active": true, "data.last_seen_at": null}`)

@@ -169,7 +169,7 @@ func importPreview(b *tab) {
 	b.until(`document.querySelector('.chip.on') && document.querySelector('tbody tr:not(.spacer) .status')`)
 	b.click("button", "Import ")
 	b.click("dialog button.primary", "Import ")
-	b.shows("This Preview was imported.")
+	b.shows("Imported: ")
 }
 
 func startCampaign(b *tab) {

@@ -26,11 +26,12 @@ var DefaultSessionTimes = SessionTimes{Idle: 12 * time.Hour, Lifetime: 30 * 24 *
 
 // Session is a user's sign-in to the console, as the user sees it.
 type Session struct {
-	ID         uuid.UUID  `json:"id" rule:"required"`
-	CreatedAt  shape.Time `json:"created_at" rule:"required"`
-	LastSeenAt shape.Time `json:"last_seen_at" rule:"required"`
-	ExpiresAt  shape.Time `json:"expires_at" rule:"required" doc:"When the session ends at the latest. It ends earlier if it is not used for sessions.idle."`
-	Current    bool       `json:"current" doc:"Whether the request belongs to this session."`
+	ID            uuid.UUID  `json:"id" rule:"required"`
+	CreatedAt     shape.Time `json:"created_at" rule:"required"`
+	LastSeenAt    shape.Time `json:"last_seen_at" rule:"required"`
+	ExpiresAt     shape.Time `json:"expires_at" rule:"required" doc:"When the session ends at the latest. It ends earlier if it is not used for sessions.idle."`
+	IdleExpiresAt shape.Time `json:"idle_expires_at" rule:"required" doc:"When the session ends if it is not used before. Every request is a use."`
+	Current       bool       `json:"current" doc:"Whether the request belongs to this session."`
 }
 
 // session is the stored form. The token itself is not stored, only its hash.
@@ -161,7 +162,8 @@ func (i *Identity) beginSession(
 			User: p.User, Hash: hashKey(token), CreatedAt: shape.At(tx.Now()), ExpiresAt: shape.At(tx.Now().Add(i.sessionTimes.Lifetime)),
 		}
 		doc, err := i.sessions.Insert(tx, tx.NewID(), rec)
-		s = Session{ID: doc.ID, CreatedAt: rec.CreatedAt, LastSeenAt: rec.CreatedAt, ExpiresAt: rec.ExpiresAt, Current: true}
+		s = i.public(doc, rec.CreatedAt)
+		s.Current = true
 		return err
 	})
 	if err == nil {
@@ -191,7 +193,7 @@ func (i *Identity) AuthenticateSession(token string) (Principal, error) {
 		if err != nil {
 			return err
 		}
-		if !bytes.Equal(s.Record.Hash, hash) || i.hasEnded(public, tx.Now()) {
+		if !bytes.Equal(s.Record.Hash, hash) || hasEnded(public, tx.Now()) {
 			return denied
 		}
 		user, err := i.Users.Get(tx, s.Record.User)
@@ -214,12 +216,19 @@ func (i *Identity) show(tx *store.Tx, d store.Doc[session]) (Session, error) {
 	if !seen.Valid() {
 		seen = d.Record.CreatedAt
 	}
-	return Session{ID: d.ID, CreatedAt: d.Record.CreatedAt, LastSeenAt: seen, ExpiresAt: d.Record.ExpiresAt}, err
+	return i.public(d, seen), err
 }
 
-func (i *Identity) hasEnded(s Session, now time.Time) bool {
-	return !s.ExpiresAt.Std().After(now) || now.Sub(s.LastSeenAt.Std()) >= i.sessionTimes.Idle
+// public returns a session that was last used at a time.
+func (i *Identity) public(d store.Doc[session], seen shape.Time) Session {
+	s := Session{ID: d.ID, CreatedAt: d.Record.CreatedAt, LastSeenAt: seen, ExpiresAt: d.Record.ExpiresAt, IdleExpiresAt: d.Record.ExpiresAt}
+	if idle := shape.At(seen.Std().Add(i.sessionTimes.Idle)); idle.Std().Before(s.ExpiresAt.Std()) {
+		s.IdleExpiresAt = idle
+	}
+	return s
 }
+
+func hasEnded(s Session, now time.Time) bool { return !s.IdleExpiresAt.Std().After(now) }
 
 // Sessions returns the sessions of a user that have not ended, oldest first.
 func (i *Identity) Sessions(tx *store.Tx, user uuid.UUID) ([]Session, error) {
@@ -237,7 +246,7 @@ func (i *Identity) Sessions(tx *store.Tx, user uuid.UUID) ([]Session, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !i.hasEnded(s, tx.Now()) {
+		if !hasEnded(s, tx.Now()) {
 			shown = append(shown, s)
 		}
 	}

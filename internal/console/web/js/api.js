@@ -16,10 +16,11 @@ export class ApiError extends Error {
 }
 
 /**
- * What main.js adds: a sign-in over the page, and a bar while the service cannot be reached.
- * @type {{signIn: () => Promise<void>, wait: (seconds: number, why: string, signal?: AbortSignal) => Promise<void>}}
+ * What main.js and foot.js add: a sign-in over the page, a bar while the service cannot be reached, and what follows a
+ * use of the session.
+ * @type {{signIn: () => Promise<void>, wait: (seconds: number, why: string, signal?: AbortSignal) => Promise<void>, used: () => void}}
  */
-export const hooks = { signIn: () => Promise.reject(new Error('signed out')), wait: () => Promise.resolve() };
+export const hooks = { signIn: () => Promise.reject(new Error('signed out')), wait: () => Promise.resolve(), used: () => {} };
 
 const maxConcurrent = 6;
 let running = 0;
@@ -88,6 +89,7 @@ async function once(method, path, body, options) {
     throw new ApiError(0, 'offline', t('The service cannot be reached.'), [], 3);
   }
   if (answer.ok) {
+    hooks.used();
     const decoded = answer.status === 204 ? null : await answer.json();
     return { body: decoded, headers: answer.headers };
   }

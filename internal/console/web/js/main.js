@@ -188,7 +188,7 @@ function applyTheme() {
 
 function help() {
   const keys = [['Ctrl K', t('Search or jump to')], ['/', t('Search this list')], ['g h c a m p t w', t('Go to Home, Contacts, Accounts, Market, Campaigns, Templates, Webhooks')],
-    ['j k', t('Next and previous row')], ['x', t('Select a row')], ['Shift x', t('Select a range')], ['f', t('Add a filter')], ['e', t('Edit a record')], ['Enter', t('Open')], ['Esc', t('Close')]];
+    ['j k', t('Next and previous row')], ['x', t('Select a row')], ['Shift x', t('Select a range')], ['f', t('Add a filter')], ['e', t('Edit a record')], ['Enter', t('Open')], ['o', t('Show a record beside the list')], ['Esc', t('Close')]];
   void open((close) => html`<div class="panel"><h2>${t('Keys')}</h2><dl class="pairs">${keys.map(([key, what]) => html`<dt><kbd>${key}</kbd></dt><dd>${what}</dd>`)}</dl>
     <div class="buttons">${button(t('Close'), () => close(null))}</div></div>`, 'narrow');
 }
@@ -215,6 +215,7 @@ async function begin() {
     if (event.target instanceof Element && event.target.closest('nav a')) menuOpen = false;
   });
   await start(routes);
+  await import('./foot.js');
 }
 
 void begin();

@@ -10,10 +10,10 @@ import { column, Table } from '../components/table.js';
 import { toast } from '../components/toast.js';
 import { html } from '../dom.js';
 import { dateTime, words } from '../format.js';
-import { decode, encode } from '../query.js';
+import { decode, encode, partsOf, selection } from '../query.js';
 import { go, link, reload, setSearch } from '../router.js';
 import { may, update } from '../state.js';
-import { number, t, tn } from '../text.js';
+import { number, t, tn, why } from '../text.js';
 
 const other = ['titles', 'not', 'ask', 'answer'];
 
@@ -32,14 +32,14 @@ export const marketPage = {
   view: (model) => html`<div class="page">
     ${heading({ title: t('New market'), note: model.estimate ? tn(model.estimate.companies, '{n} company', '{n} companies') + (model.form.values.ask ? t(' · research of at most {n}', { n: number(model.estimate.companies) }) : '') : '\u00a0', actions: may('write') && button(t('Prepare Preview'), () => prepare(model), 'primary') })}
     <div class="two"><div class="section">
-        ${section(t('Companies'), html`${filterBar({ view: () => model.view, fields: model.schema.fields, onChange: (rules) => { model.view.rules = rules; changed(model); } })}
+        ${section(t('Companies'), html`${filterBar({ view: () => model.view, fields: model.schema.fields, onChange: (rules, where) => { Object.assign(model.view, { rules, where }); changed(model); } })}
           ${input('market-q', t('Words in the description'), model.view.q, (v) => { model.view.q = v; changed(model); })}`)}
         ${section(t('People'), html`${input('market-titles', t('Titles with any of these words'), model.titles, (v) => { model.titles = v; changed(model); }, t('chief, vp'))}
           ${input('market-not', t('but none of these'), model.not, (v) => { model.not = v; changed(model); }, t('assistant'))}`)}
         ${section(t('Question'), model.signals.length === 0 ? soft(t('No AI-filled field of accounts asks a question.')) : html`<div class="columns">
           ${field(model.form, { name: 'ask', label: t('To be answered for each company'), options: model.signals.map((/** @type {Item} */ f) => ({ value: f.id, label: f.ai.question })) })}
           ${model.form.values.ask && field(model.form, { name: 'answer', label: t('The answer must be'), ...answerOf(model) })}</div>`)}</div>
-      ${section(t('Funnel'), html`${model.view.rules.length + model.view.q.length === 0 && soft(t('Describe companies first. Counts appear as you type.'))}
+      ${section(t('Funnel'), html`${!model.view.rules.length && !model.view.where && !model.view.q && soft(t('Describe companies first. Counts appear as you type.'))}
         ${bars(model.funnel)}
         ${model.balance.accounts.remaining !== null && html`<p class="soft">${t('{n} accounts left this month', { n: number(model.balance.accounts.remaining) })}</p>`}`)}</div></div>`,
 };
@@ -71,10 +71,11 @@ function changed(model) {
 /** The request of a Preview. @param {any} model */
 function requestOf(model) {
   const { ask, answer } = model.form.values;
+  const { filters } = selection(model.view);
   const people = { include_keywords: split(model.titles), exclude_keywords: split(model.not) };
   return {
     request_id: model.key,
-    company_filters: { ...(model.view.rules.length ? { filtering_rules: { filters: model.view.rules } } : {}), ...(model.view.q ? { searching_rule: { value: model.view.q } } : {}) },
+    company_filters: { ...(filters ? { filtering_rules: { filters } } : {}), ...(model.view.q ? { searching_rule: { value: model.view.q } } : {}) },
     ...(ask ? { qualifier_signal_id: ask, qualifier_rule: { operator: 'equals', value: answer === null || answer === 'true' ? true : answer === 'false' ? false : answer } } : {}),
     ...(people.include_keywords.length + people.exclude_keywords.length ? { contact_filters: people, exclude_companies_without_titles: true } : {}),
   };
@@ -83,8 +84,8 @@ function requestOf(model) {
 /** Counts what each rule and all before it leave. @param {Item} model */
 async function count(model) {
   const run = ++model.run;
-  /** @type {{rules: Rule[], q: string}} */
-  const { rules, q } = model.view;
+  const { q } = model.view;
+  const rules = selection(model.view).filters || [];
   const levels = [{ label: t('Catalogue'), body: {} }, ...rules.map((rule, i) => ({ label: sentence(rule, model.schema.fields), body: { filters: rules.slice(0, i + 1) } })), ...(q ? [{ label: t('“{words}”', { words: q }), body: { filters: rules, search: q } }] : [])];
   const estimate = post('/v1/tam/preview/estimate', requestOf(model)).catch(() => null);
   const pages = await Promise.all(levels.map(({ body }) => list('/v1/companies/list', { ...body, page_size: 1 }))).catch((error) => toast(error.message, { bad: true }));
@@ -110,16 +111,22 @@ export const previewPage = {
   async load({ args, search }, signal) {
     const path = `/v1/tam/preview/${args.id}`;
     const [preview, schema] = await Promise.all([get(`${path}?page_size=1`, { signal }), schemaOf('companies')]);
-    const model = { path, preview, schema, kind: search.get('kind') || 'company', reason: search.get('reason') || '', table: /** @type {any} */ (null), timer: /** @type {any} */ (0) };
-    if (preview.status === 'PREPARING') model.timer = setInterval(() => void reload(), 1000);
+    const model = { path, preview, schema, kind: search.get('kind') || 'company', reason: search.get('reason') || '', table: /** @type {any} */ (null), imported: /** @type {Item | null} */ (null) };
+    if (preview.status === 'PREPARING') void import('../foot.js').then(({ followPreview }) => followPreview(args.id));
+    if (preview.operation_id) {
+      const { followImport, importResult } = await import('../foot.js');
+      model.imported = await get(`/v1/tam/imports/${preview.operation_id}`, { signal });
+      if (model.imported.finished_at) model.imported.result = importResult(model.imported);
+      else followImport(preview.operation_id, args.id);
+    }
     if (preview.status === 'READY') {
       model.table = members(model);
       void model.table.refresh().catch(() => {});
     }
     return model;
   },
-  close(model) { clearInterval(model.timer); model.table?.close(); },
-  keys: (model) => (model.table ? { ...model.table.keys(() => {}), Delete: () => void exclude(model) } : {}),
+  close: (model) => model.table?.close(),
+  keys: (model) => (model.table ? { ...model.table.keys(openMember), o: () => { const m = model.table.record(model.table.cursor); if (m) openMember(m); }, Delete: () => void exclude(model) } : {}),
   view: (model) => {
     const { preview: p } = model;
     const isReady = p.status === 'READY';
@@ -128,9 +135,10 @@ export const previewPage = {
       ${heading({ up: ['/previews', t('Previews')], title: html`${t('Preview')} <span class="soft">${dateTime(p.created_at)}</span>`, note: describe(model), actions: may('write') && html`
         ${p.status !== 'PREPARING' && button(t('Delete…'), () => deletePreview(model), 'danger')}
         ${isReady && !p.operation_id && button(tn(p.totals.companies.eligible, 'Import {n} company…', 'Import {n} companies…'), () => take(model), 'primary')}` })}
-      ${p.status === 'PREPARING' && html`<p class="notice"><progress max="1" .value=${p.progress || 0} aria-label=${t('Progress')}></progress> ${t('Being prepared: {n} %', { n: Math.round((p.progress || 0) * 100) })} ${button(t('Cancel'), async () => { await post(`${model.path}/cancel`, {}); await reload(); })}</p>`}
-      ${['FAILED', 'CANCELLED'].includes(p.status) && html`<p class="notice bad">${words(p.status.toLowerCase())}${p.failure_reason && `: ${words(p.failure_reason.toLowerCase()).toLowerCase()}`} <a href=${link('/market')}>${t('Try again')}</a></p>`}
-      ${p.operation_id && html`<p class="notice good">${t('This Preview was imported.')} <a href=${link('/accounts')}>${t('Accounts')}</a></p>`}
+      ${p.status === 'PREPARING' && html`<p class="notice">${t('The Preview is being prepared. You can go on with something else meanwhile.')}</p>`}
+      ${['FAILED', 'CANCELLED'].includes(p.status) && html`<p class="notice bad"><span class="grow">${p.failure_reason ? t('The Preview failed: {why}.', { why: why(p.failure_reason) }) : t('The Preview was cancelled.')}</span>
+        ${may('write') && html`${button(t('Try again'), () => again(p.request))}<a class="button" href=${link(`/market${marketOf(p.request)}`)}>${t('Change the market')}</a>`}</p>`}
+      ${model.imported && html`<p class=${model.imported.status === 'failed' ? 'notice bad' : 'notice good'}>${model.imported.result || t('This Preview is being imported.')} <a href=${link('/accounts')}>${t('Accounts')}</a></p>`}
       ${isReady && funnel(model)}${isReady && model.table.element}
       ${selected > 0 && may('write') && html`<div class="notice selection"><strong>${t('{n} selected', { n: number(selected) })}</strong>${button(tn(selected, 'Exclude {n} company…', 'Exclude {n} companies…'), () => exclude(model), 'danger')}</div>`}</div>`;
   },
@@ -138,8 +146,21 @@ export const previewPage = {
 
 /** The market of a Preview in a sentence. @param {Item} model */
 function describe({ preview: { request: r }, schema }) {
-  const rules = (r.company_filters.filtering_rules?.filters || []).filter((/** @type {Item} */ rule) => rule.field).map((/** @type {Rule} */ rule) => sentence(rule, schema.fields));
+  const rules = [r.company_filters.filtering_rules].flatMap((tree) => (tree?.operator === 'or' ? [tree] : tree?.filters || [])).map((rule) => sentence(rule, schema.fields));
   return [...rules, r.company_filters.searching_rule?.value, r.contact_filters?.include_keywords?.length && t('titles with {words}', { words: r.contact_filters.include_keywords.join(', ') })].filter(Boolean).join(' · ');
+}
+
+/** Prepares the same market again. @param {Item} request */
+async function again(request) {
+  const request_id = newKey();
+  const made = await post('/v1/tam/preview', { ...request, request_id }, { key: request_id });
+  await go(`/previews/${made.preview_id}`);
+}
+
+/** The address of a market, as far as the page of markets can show it. @param {Item} r the request of a Preview */
+function marketOf(r) {
+  return encode({ q: r.company_filters.searching_rule?.value, ...partsOf(r.company_filters.filtering_rules) }, {
+    titles: r.contact_filters?.include_keywords?.join(', '), not: r.contact_filters?.exclude_keywords?.join(', '), ask: r.qualifier_signal_id, answer: r.qualifier_signal_id && String(r.qualifier_rule?.value ?? '') });
 }
 
 /** @param {Item} model */
@@ -154,38 +175,30 @@ function funnel({ preview: p, path, kind, reason }) {
   const counts = kind === 'company' ? p.result.accounts : p.result.contacts;
   const at = link(`/previews/${path.split('/').at(-1)}?kind=${kind}`);
   return html`<section class="section"><div class="tabs">${['company', 'person'].map((k) => html`<a href=${link(`/previews/${p.preview_id}?kind=${k}`)} aria-current=${k === kind ? 'page' : null}>${k === 'company' ? t('Companies') : t('People')}</a>`)}</div>
-    ${bars([{ label: t('Matched'), value: counts.matched }, ...Object.entries(counts.exclusions).filter(([, n]) => n > 0).map(([why, n]) => ({ label: words(why.toLowerCase()), value: n, text: `−${number(n)}`, className: 'fill-soft', action: html`<a href=${`${at}&reason=${why}`}>${t('Show')}</a>` })),
+    ${bars([{ label: t('Matched'), value: counts.matched }, ...Object.entries(counts.exclusions).filter(([, n]) => n > 0).map(([reason, n]) => ({ label: words(why(reason)), value: n, text: `−${number(n)}`, className: 'fill-soft', action: html`<a href=${`${at}&reason=${reason}`}>${t('Show')}</a>` })),
       ...(counts.duplicate_source_rows ? [{ label: t('Duplicate rows'), value: counts.duplicate_source_rows, text: `−${number(counts.duplicate_source_rows)}`, className: 'fill-soft' }] : []),
       { label: t('Eligible'), value: counts.eligible, className: 'fill-good', action: soft(t('{n} new', { n: number(counts.new) })) }])}
-    ${reason && html`<p class="chips"><span class="chip on">${words(reason.toLowerCase())} <a href=${at} aria-label=${t('Show all')}>×</a></span></p>`}</section>`;
+    ${reason && html`<p class="chips"><span class="chip on">${words(why(reason))} <a href=${at} aria-label=${t('Show all')}>×</a></span></p>`}</section>`;
 }
 
 /** @param {Item} m */
 const reasonOf = (m) => m.exclusion_reason || m.preparation_exclusion_reason || (m.is_duplicate_source_row ? 'DUPLICATE_ROW' : 'NOT_SELECTED');
+
+/** @param {Item} m */
+const evidenceOf = ({ qualification: q }) => q?.evidence || words(why(q?.reason));
 
 /** @param {Item} model */
 function members(model) {
   return new Table({
     label: t('Members'), selectable: may('write') && model.kind === 'company', onSelect: update,
     fetch: async (page, size, signal) => {
-      const read = async (/** @type {number} */ current_page, /** @type {number} */ page_size, extra = {}) => {
-        const q = new URLSearchParams({ kind: model.kind, current_page: String(current_page), page_size: String(page_size), ...extra });
-        const { body } = await request('GET', `${model.path}/members?${q}`, undefined, { signal });
-        return { data: body.data.members.map((/** @type {Item} */ m) => ({ ...m, id: m.member_id })), pagination: body.data.pagination_meta, meta: body.meta };
-      };
-      if (!model.reason) return read(page, size);
-      // The members have no filter by reason, so all that are excluded are read once.
-      model.excluded ??= (async () => {
-        const first = await read(1, 500, { selected: 'false' });
-        const rest = await Promise.all(Array.from({ length: Math.max(0, first.pagination.total_pages - 1) }, (_, i) => read(i + 2, 500, { selected: 'false' })));
-        return [first, ...rest].flatMap((p) => p.data);
-      })();
-      const all = (await model.excluded).filter((/** @type {Item} */ m) => reasonOf(m) === model.reason);
-      return { data: all.slice((page - 1) * size, page * size), pagination: { page, page_size: size, total_count: all.length, total_pages: Math.ceil(all.length / size) }, meta: { timestamp: '' } };
+      const q = new URLSearchParams({ kind: model.kind, current_page: String(page), page_size: String(size), ...(model.reason ? { reason: model.reason } : {}) });
+      const { body } = await request('GET', `${model.path}/members?${q}`, undefined, { signal });
+      return { data: body.data.members.map((/** @type {Item} */ m) => ({ ...m, id: m.member_id })), pagination: body.data.pagination_meta, meta: body.meta };
     },
     columns: [column('name', t('Name'), 220, (m) => nameOf(m.data)), column('what', model.kind === 'company' ? t('Industry') : t('Title'), 200, (m) => m.data.industry || m.data.title || ''),
-      column('state', t('Status'), 220, (m) => (m.selected ? status('ready', m.existing ? t('Exists already') : t('Selected')) : status('open', words(reasonOf(m).toLowerCase())))),
-      column('why', t('Evidence'), 380, (m) => m.qualification?.evidence || m.qualification?.reason || '')],
+      column('state', t('Status'), 220, (m) => (m.selected ? status('ready', m.existing ? t('Exists already') : t('Selected')) : status('open', words(why(reasonOf(m)))))),
+      column('why', t('Evidence'), 380, (m) => evidenceOf(m))],
     empty: () => empty(t('Nothing is here.')),
     onOpen: openMember,
   });
@@ -194,9 +207,8 @@ function members(model) {
 /** Why a member is in or out. @param {Item} m */
 function openMember(m) {
   const facts = /** @type {[string, unknown][]} */ (Object.entries(m.data).filter(([key, value]) => value && typeof value !== 'object' && !/(^|_)id$/.test(key)).map(([key, value]) => [words(key), String(value)]));
-  const answer = m.qualification || {};
   void open((close) => html`<div class="panel"><h2 dir="auto">${nameOf(m.data)}</h2>
-    ${pairs([[t('Status'), m.selected ? t('Selected') : words(reasonOf(m).toLowerCase())], ...(answer.evidence || answer.reason ? [/** @type {[string, unknown]} */ ([t('Evidence'), answer.evidence || answer.reason])] : []), ...facts])}
+    ${pairs([[t('Status'), m.selected ? t('Selected') : words(why(reasonOf(m)))], [t('Evidence'), evidenceOf(m) || '—'], ...facts])}
     <div class="buttons">${button(t('Close'), () => close(null))}</div></div>`);
 }
 
@@ -216,7 +228,6 @@ async function take(model) {
   const { companies, people } = model.preview.totals;
   if (await confirm({ title: tn(companies.eligible, 'Import {n} company?', 'Import {n} companies?'), text: t('{new} are new, {people} people come with them.', { new: number(companies.new), people: number(people.eligible) }), action: tn(companies.eligible, 'Import {n} company', 'Import {n} companies') })) {
     await post(`${model.path}/import`, {}, { key: newKey() });
-    toast(t('The Import is running'));
     await reload();
   }
 }

@@ -1,0 +1,96 @@
+// @ts-check
+// The strip at the foot of every page: what the service does in the background, and when the session is about to end.
+import { ApiError, get, getPage, hooks, post } from './api.js';
+import { button } from './components/parts.js';
+import { html, keyed, render } from './dom.js';
+import { time } from './format.js';
+import { current, link, reload } from './router.js';
+import { announce } from './state.js';
+import { number, t, tn, why } from './text.js';
+
+/** @typedef {{read: string, href: string, label: string, done: (item: Item) => string, cancel?: string, at: number, result: string}} Work */
+/** @type {Work[]} */
+let works = [];
+const place = document.createElement('footer');
+place.className = 'foot';
+place.setAttribute('aria-label', t('In progress'));
+document.body.append(place);
+
+/** Follows the preparation of a Preview, on whatever page. @param {string} id */
+export function followPreview(id) {
+  const path = `/v1/tam/preview/${id}`;
+  follow({ read: `${path}?page_size=1`, cancel: `${path}/cancel`, href: `/previews/${id}`, label: t('Preparing a Preview'), at: 0, result: '', done: (p) => (p.status === 'READY'
+    ? tn(p.totals.companies.eligible, 'The Preview is ready: {n} company', 'The Preview is ready: {n} companies')
+    : p.status === 'FAILED' ? t('The Preview failed: {why}', { why: why(p.failure_reason) }) : t('The Preview was cancelled')) });
+}
+
+/** Follows the Import of a Preview. @param {string} id @param {string} preview */
+export function followImport(id, preview) {
+  follow({ read: `/v1/tam/imports/${id}`, href: `/previews/${preview}`, label: t('Importing a Preview'), at: 0, result: '', done: importResult });
+}
+
+/** @param {Item} i an Import that has ended */
+export const importResult = (i) => (i.status === 'failed' ? t('The Import failed: {why}', { why: why(i.failure_reason) })
+  : t('Imported: {accounts} new accounts and {contacts} new contacts', { accounts: number(i.accounts.created), contacts: number(i.contacts.created) }));
+
+/** @param {Work} work */
+function follow(work) {
+  if (works.some((other) => other.read === work.read && !other.result)) return;
+  works = [...works.filter((other) => other.read !== work.read), work];
+  void look(work);
+}
+
+/** Looks once a second how far it is. @param {Work} work */
+async function look(work) {
+  try {
+    const item = await get(work.read);
+    work.at = item.progress || 0;
+    if (!/^(PREPARING|accepted|running)$/.test(item.status)) work.result = work.done(item);
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return drop(work);
+  }
+  draw();
+  if (!work.result) return void setTimeout(() => void look(work), 1000);
+  announce(work.result);
+  if (current.params.path === work.href) await reload();
+}
+
+/** @param {Work} work */
+function drop(work) {
+  works = works.filter((other) => other !== work);
+  draw();
+}
+
+const early = 5 * 60_000;
+let idle = Infinity; // how long the session lasts without a request
+let end = Infinity;
+let used = Date.now();
+
+const others = new BroadcastChannel('session'); // what other windows do keeps the session alive too
+others.onmessage = () => { used = Date.now(); draw(); };
+hooks.used = () => { used = Date.now(); others.postMessage(''); };
+
+/** Reads when the session ends, which is also a use of it. */
+async function readSession() {
+  const { data, meta } = await getPage('/v1/sessions');
+  const own = data.find((s) => s.current);
+  if (!own) return;
+  idle = Date.parse(own.idle_expires_at) - Date.parse(meta.timestamp); // by the clock of the server
+  end = Date.now() + Date.parse(own.expires_at) - Date.parse(meta.timestamp);
+  draw();
+}
+
+function draw() {
+  const at = Math.min(used + idle, end);
+  const isEnding = at > Date.now() && at - Date.now() < Math.min(early, idle / 2);
+  render(html`${isEnding && html`<p class="bar" role="alert">${at === end ? t('Your session ends at {time}. You can sign in again then.', { time: time(at) })
+      : html`${t('Your session ends at {time}, because nothing happens here.', { time: time(at) })} ${button(t('Stay signed in'), readSession)}`}</p>`}
+    ${keyed(works, (work) => work.read, (work) => html`<p class="work">${work.result
+      ? html`<a class="grow" href=${link(work.href)} @click=${() => drop(work)}>${work.result}</a><button class="button plain" type="button" aria-label=${t('Close')} @click=${() => drop(work)}>×</button>`
+      : html`<a class="clip" href=${link(work.href)}>${work.label}</a><progress max="1" .value=${work.at} aria-label=${work.label}></progress><span>${t('{n} %', { n: Math.round(work.at * 100) })}</span>
+        ${work.cancel && button(t('Cancel'), () => post(work.cancel || '', {}))}`}</p>`)}`, place);
+}
+
+setInterval(draw, 15_000);
+document.addEventListener('visibilitychange', draw);
+void readSession().catch(() => {});
