@@ -17,12 +17,13 @@ const oneDay = 24 * 60 * 60 * 1000;
 /** @param {{nodes: Node[], edges: Edge[], selected: number, onSelect: (index: number) => void}} options */
 export function graph({ nodes, edges, selected, onSelect }) {
   const { columns, xOf } = nodes.every((node) => node.at) ? byDay(nodes) : byOrder(nodes, edges);
-  const laneOf = lanes(nodes, edges, xOf);
-  const lanesUsed = Math.max(0, ...laneOf.values()) + 1;
-  const width = columns.length * dayWidth + 40;
-  const height = top + lanesUsed * laneHeight + 8;
+  const names = new Map(nodes.map((node) => [node.index, boxOf(`${node.index + 1} ${node.label.length > 24 ? `${node.label.slice(0, 23)}…` : node.label}${node.at ? ` ${time(node.at)}` : ''}`, xOf(node.index), 0, 'middle')]));
+  const laneOf = lanes(nodes, edges, names, xOf);
+  const height = top + (Math.max(0, ...laneOf.values()) + 1) * laneHeight + 8;
   const y = (/** @type {number} */ index) => top + (laneOf.get(index) || 0) * laneHeight + 20;
-  const isShort = (/** @type {Edge} */ e) => Math.abs(xOf(e.to) - xOf(e.from)) < 80; // the label stands on the other side
+  const taken = [...names].flatMap(([index, name]) => [{ ...name, y: y(index) + 24 }, { left: xOf(index) - 9, right: xOf(index) + 9, y: y(index) }]);
+  const waits = edges.map((e) => place(e, xOf(e.from), xOf(e.to), y(e.to), taken));
+  const width = Math.max(columns.length * dayWidth + 40, ...taken.map((box) => box.right + 8));
   const walk = (/** @type {KeyboardEvent} */ event, /** @type {number} */ index) => {
     const next = { ArrowRight: edges.find((e) => e.from === index)?.to, ArrowLeft: edges.find((e) => e.to === index)?.from, ArrowDown: index + 1, ArrowUp: index - 1 }[event.key];
     if (next === undefined) return;
@@ -33,14 +34,32 @@ export function graph({ nodes, edges, selected, onSelect }) {
     <defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="fill-line" width="1.5" height="6"></rect></pattern></defs>
     ${columns.map((column, i) => svg`<g><rect x=${i * dayWidth} y="28" width=${dayWidth} height=${height} fill=${column.isOff ? 'url(#hatch)' : 'none'}></rect>
       <path class="stroke-line" d=${`M${i * dayWidth} 0V${height}`}></path><text x=${i * dayWidth + 8} y="18">${column.label}</text></g>`)}
-    ${edges.map((e) => svg`<g><path class="stroke" d=${`M${xOf(e.from)} ${y(e.from)}V${y(e.to)}H${xOf(e.to)}`}></path>
-      <text class="halo" x=${xOf(e.from) + (isShort(e) ? -6 : 14)} y=${y(e.to) - 7} text-anchor=${isShort(e) ? 'end' : 'start'}>${e.label}</text></g>`)}
+    ${edges.map((e) => svg`<path class="stroke" d=${`M${xOf(e.from)} ${y(e.from)}V${y(e.to)}H${xOf(e.to)}`}></path>`)}
+    ${waits.map((box) => svg`<text class="halo" x=${box.left} y=${box.y}>${box.text}</text>`)}
     ${nodes.map((node) => svg`<g class="node" data-step=${node.index} tabindex="0" role="button" aria-pressed=${String(node.index === selected)}
       aria-label=${`${node.index + 1} ${node.label}${node.at ? ` ${day(node.at)} ${time(node.at)}` : ''}`}
       @click=${() => onSelect(node.index)} @keydown=${(e) => { if (e.key === 'Enter' || e.key === ' ') { e.preventDefault(); onSelect(node.index); } else walk(e, node.index); }}>
       <circle class=${node.isTask ? 'fill-none' : 'fill-accent'} cx=${xOf(node.index)} cy=${y(node.index)} r=${node.index === selected ? 9 : 7}></circle>
-      <text class="strong halo" x=${xOf(node.index)} y=${y(node.index) + 24} text-anchor="middle">${node.index + 1} ${node.label}${node.at ? ` ${time(node.at)}` : ''}</text></g>`)}
+      <text class="strong halo" x=${names.get(node.index)?.left} y=${y(node.index) + 24}>${names.get(node.index)?.text}</text></g>`)}
   </svg></div>`;
+}
+
+const measure = /** @type {CanvasRenderingContext2D} */ (document.createElement('canvas').getContext('2d'));
+
+/** Where a text stands. @param {string} text @param {number} x @param {number} y @param {string} anchor */
+function boxOf(text, x, y, anchor) {
+  measure.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+  const size = measure.measureText(text).width;
+  const left = Math.max(4, anchor === 'end' ? x - size : anchor === 'middle' ? x - size / 2 : x);
+  return { text, left, right: left + size, y };
+}
+
+/** Finds room for how long an edge waits, beside its ends. @param {Edge} e @param {number} from @param {number} to @param {number} line @param {{left: number, right: number, y: number}[]} taken */
+function place(e, from, to, line, taken) {
+  const spots = [7, 20].flatMap((up) => [boxOf(e.label, from + 14, line - up, 'start'), boxOf(e.label, from - 6, line - up, 'end'), boxOf(e.label, to - 14, line - up, 'end'), boxOf(e.label, to + 14, line - up, 'start')]);
+  const box = spots.find((spot) => !taken.some((b) => spot.left < b.right + 4 && b.left < spot.right + 4 && Math.abs(spot.y - b.y) < 13)) || spots[0];
+  taken.push(box);
+  return box;
 }
 
 /** @param {Node[]} nodes @param {Edge[]} edges */
@@ -85,17 +104,18 @@ function columnOf(date) {
   return { date, label: day(`${date}T12:00:00Z`), isOff: !business.includes(weekday) || holidays.includes(date) };
 }
 
-/** A step keeps the lane of the one before it, unless another is there already. @param {Node[]} nodes @param {Edge[]} edges @param {(index: number) => number} xOf */
-function lanes(nodes, edges, xOf) {
+/** A step keeps the lane of the one before it, unless its name would cover another there. @param {Node[]} nodes @param {Edge[]} edges @param {Map<number, {left: number, right: number}>} names @param {(index: number) => number} xOf */
+function lanes(nodes, edges, names, xOf) {
   /** @type {Map<number, number>} */
   const laneOf = new Map();
-  /** @type {number[][]} */
+  /** @type {{left: number, right: number}[][]} */
   const taken = [];
   for (const node of [...nodes].sort((a, b) => xOf(a.index) - xOf(b.index) || a.index - b.index)) {
     const from = edges.find((e) => e.to === node.index && laneOf.has(e.from));
     let lane = from ? laneOf.get(from.from) || 0 : 0;
-    while (taken[lane]?.some((x) => Math.abs(x - xOf(node.index)) < 104)) lane++;
-    (taken[lane] ||= []).push(xOf(node.index));
+    const name = names.get(node.index) || { left: 0, right: 0 };
+    while (taken[lane]?.some((other) => name.left < other.right + 8 && other.left < name.right + 8)) lane++;
+    (taken[lane] ||= []).push(name);
     laneOf.set(node.index, lane);
   }
   return laneOf;
