@@ -58,6 +58,7 @@ type TableOptions = {
   onColumns?: (columns: Column[]) => void;
   onLoad?: (page: Page) => unknown;
   onSelect?: () => void;
+  onCursor?: (record: any) => void;
   empty?: () => unknown;
   first?: number;
 };

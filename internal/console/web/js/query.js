@@ -73,6 +73,22 @@ export function encode(view, others = {}) {
   return text ? `?${text}` : '';
 }
 
+/** A tree that the console can show. @param {any} tree @returns {any} */
+function checked(tree) {
+  const isGroup = (/** @type {any} */ x) => Array.isArray(x?.filters) && x.filters.every((/** @type {any} */ r) => r?.field || isGroup(r));
+  if (tree && !isGroup(tree)) throw new Error('not a group');
+  return tree;
+}
+
+/** Several groups as one tree. @param {any[]} groups */
+export const whereOf = (groups) => (groups.length > 1 ? { operator: 'and', filters: groups } : groups[0] || null);
+
+/** The rules and the tree of a filter of the API, which is a list or a group. @param {any} filter @returns {{rules: Rule[], where: any}} */
+export function partsOf(filter) {
+  const all = Array.isArray(filter) ? filter : filter?.operator === 'or' ? [filter] : filter?.filters || [];
+  return { rules: all.filter((/** @type {any} */ r) => r.field), where: whereOf(all.filter((/** @type {any} */ r) => !r.field)) };
+}
+
 const known = new Set(['q', 'f', 'where', 'sort', 'page', 'cols']);
 
 /** @param {URLSearchParams} params @param {string[]} [others] @returns {View & {unknown: string[]}} */
@@ -87,7 +103,7 @@ export function decode(params, others = []) {
     else unknown.push(`f=${f}`);
   }
   try {
-    view.where = JSON.parse(params.get('where') || 'null');
+    view.where = checked(JSON.parse(params.get('where') || 'null'));
   } catch {
     unknown.push('where');
   }

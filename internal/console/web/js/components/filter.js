@@ -1,8 +1,9 @@
 // @ts-check
-// The filter builder: chips for the rules, a form to add or change one. The schema decides which
-// conditions a field has, and the type which input.
+// The filter builder: chips for the rules and groups of rules, a form to add or change one. The schema decides
+// which conditions a field has, and the type which input.
 import { html, keyed } from '../dom.js';
 import { show, words } from '../format.js';
+import { whereOf } from '../query.js';
 import { t } from '../text.js';
 import { control, knownName, optionsOf, read } from './field.js';
 import { FormState, open } from './dialog.js';
@@ -17,12 +18,13 @@ const conditionNames = {
 /** @param {string} condition */
 export const conditionName = (condition) => conditionNames[condition] || words(condition).toLowerCase();
 
-/** A rule as a sentence. @param {Rule} rule @param {Field[]} fields */
+/** A rule or a group as a sentence. @param {any} rule @param {Field[]} fields @returns {string} */
 export function sentence(rule, fields) {
+  if (rule.filters) return rule.filters.map((/** @type {any} */ r) => (r.filters ? `(${sentence(r, fields)})` : sentence(r, fields))).join(rule.operator === 'or' ? t(' or ') : t(' and '));
   const field = fields.find((f) => f.key === rule.field);
   const name = field?.label || rule.field;
   if (withoutValue.has(rule.condition)) return `${name} ${conditionName(rule.condition)}`;
-  const values = (Array.isArray(rule.value) ? rule.value : [rule.value]).map((v) => knownName(String(v)) || (field ? show(field, v) : String(v)));
+  const values = (Array.isArray(rule.value) ? rule.value : [rule.value]).map((/** @type {unknown} */ v) => knownName(String(v)) || (field ? show(field, v) : String(v)));
   return `${name} ${conditionName(rule.condition)} ${values.join(', ')}`;
 }
 
@@ -31,22 +33,52 @@ export function sentence(rule, fields) {
  * @param {{view: () => {rules: Rule[], where: any}, fields: Field[], onChange: (rules: Rule[], where: any) => void}} options
  */
 export function filterBar({ view, fields, onChange }) {
-  const { rules, where } = view();
-  const replace = (/** @type {number} */ at, /** @type {Rule | null} */ rule) => {
-    const next = [...view().rules];
-    if (rule) next.splice(at, 1, rule);
-    else next.splice(at, 1);
-    onChange(next, view().where);
-  };
+  const all = () => [...view().rules, ...groupsOf(view().where)];
+  const change = (/** @type {any[]} */ next) => onChange(next.filter((r) => !r.filters), whereOf(next.filter((r) => r.filters)));
+  const add = async (/** @type {any} */ made) => { if (await made) change([...all(), await made]); };
   return html`<div class="chips">
-    ${keyed(rules, (_, i) => i, (rule, i) => html`<span class="chip on">
-      <button type="button" class="clip" @click=${async () => { const changed = await editRule(fields, rule); if (changed) replace(i, changed); }}>${sentence(rule, fields)}</button>
-      <button type="button" aria-label=${t('Remove: {rule}', { rule: sentence(rule, fields) })} @click=${() => replace(i, null)}>×</button>
-    </span>`)}
-    ${where && html`<span class="chip on">${t('Advanced filter')}
-      <button type="button" aria-label=${t('Remove the advanced filter')} @click=${() => onChange(view().rules, null)}>×</button></span>`}
-    <button class="button plain" type="button" data-key="f" @click=${async () => { const rule = await editRule(fields); if (rule) onChange([...view().rules, rule], view().where); }}>${t('+ Filter')}</button>
+    ${chips(all(), fields, change)}
+    <button class="button plain" type="button" data-key="f" @click=${() => add(editRule(fields))}>${t('+ Filter')}</button>
+    <button class="button plain" type="button" @click=${() => add(editGroup(fields))}>${t('+ Group')}</button>
   </div>`;
+}
+
+/** The groups that a tree combines with "and". @param {any} where @returns {any[]} */
+const groupsOf = (where) => (!where ? [] : where.operator !== 'or' && where.filters.every((/** @type {any} */ r) => r.filters) ? where.filters : [where]);
+
+/** A chip for each rule and each group. @param {any[]} rules @param {Field[]} fields @param {(rules: any[]) => void} change */
+function chips(rules, fields, change) {
+  const edit = async (/** @type {any} */ rule, /** @type {number} */ i) => {
+    const changed = await (rule.filters ? editGroup(fields, rule) : editRule(fields, rule));
+    if (changed) change(rules.with(i, changed));
+  };
+  return keyed(rules, (_, i) => i, (rule, i) => html`<span class="chip on">
+    <button type="button" class="clip" @click=${() => edit(rule, i)}>${sentence(rule, fields)}</button>
+    <button type="button" aria-label=${t('Remove: {rule}', { rule: sentence(rule, fields) })} @click=${() => change(rules.filter((_, at) => at !== i))}>×</button>
+  </span>`);
+}
+
+/**
+ * Asks for a group of rules, of which any or all must hold. Groups in it are edited in the same way.
+ * @param {Field[]} fields
+ * @param {any} [group]
+ * @returns {Promise<any>}
+ */
+function editGroup(fields, group) {
+  let { operator = 'or', filters = [] } = group || {};
+  return open((close, draw) => {
+    const set = (/** @type {any[]} */ next) => { filters = next; draw(); };
+    const add = async (/** @type {any} */ made) => { if (await made) set([...filters, await made]); };
+    return html`<form @submit=${(event) => { event.preventDefault(); if (filters.length) close(filters.length > 1 ? { operator, filters } : filters[0]); }}>
+      <h2>${t('A group of filters')}</h2>
+      <div class="tabs">${[['or', t('Any of them')], ['and', t('All of them')]].map(([value, label]) => html`<button type="button" aria-pressed=${String(operator === value)} @click=${() => { operator = value; draw(); }}>${label}</button>`)}</div>
+      <div class="chips">${chips(filters, fields, set)}</div>
+      <div><button class="button plain" type="button" @click=${() => add(editRule(fields))}>${t('+ Filter')}</button>
+        <button class="button plain" type="button" @click=${() => add(editGroup(fields))}>${t('+ Group')}</button></div>
+      <div class="buttons"><button class="button" type="button" @click=${() => close(null)}>${t('Cancel')}</button>
+        <button class="button primary" ?disabled=${filters.length === 0}>${t('Apply')}</button></div>
+    </form>`;
+  });
 }
 
 /** Conditions that take several values. */

@@ -233,6 +233,7 @@ export class Table {
     if (event.target instanceof Element && event.target.closest('a, button, input')) return;
     this.cursor = row;
     this.#draw();
+    this.options.onCursor?.(this.record(row));
   }
 
   /** Selects or deselects a row, or all rows from the last one that was selected. @param {number} row @param {boolean} range */
@@ -271,6 +272,7 @@ export class Table {
     if (this.total < 1) return;
     this.cursor = Math.max(0, Math.min(this.total - 1, this.cursor + by));
     this.scrollTo(this.cursor);
+    this.options.onCursor?.(this.record(this.cursor));
   }
 
   /** The keys of a table. @param {(record: any) => void} open @returns {Keys} */

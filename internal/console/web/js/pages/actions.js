@@ -1,15 +1,14 @@
 // @ts-check
 // What can be done with the records of a list.
 import { ApiError, is, list, newKey, patch, post, remove } from '../api.js';
-import { confirm, form, open } from '../components/dialog.js';
-import { field, knownName, nameOf, optionsOf } from '../components/field.js';
+import { confirm, form } from '../components/dialog.js';
+import { field, optionsOf } from '../components/field.js';
 import { allowedValues, guessReference } from '../components/filter.js';
-import { button, pairs, status, when } from '../components/parts.js';
 import { toast } from '../components/toast.js';
 import { html } from '../dom.js';
-import { fromInput, show } from '../format.js';
+import { fromInput } from '../format.js';
 import { body, selection } from '../query.js';
-import { go, link } from '../router.js';
+import { go } from '../router.js';
 import { update } from '../state.js';
 import { number, t, tn } from '../text.js';
 
@@ -173,15 +172,4 @@ export async function exportCSV(model) {
   anchor.download = `${model.kind.entity}.csv`;
   anchor.click();
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
-}
-
-/** Shows a record that has no page: a message, or an entry of the catalogue. @param {ListModel} model @param {Item} record */
-export function openRecord({ kind, schema }, record) {
-  const isMessage = kind.entity === 'outbox';
-  void open((close) => html`<div class="panel"><h2 dir="auto">${isMessage ? record.subject || t('(no subject)') : nameOf(record)}</h2>
-    ${isMessage ? html`${pairs([[t('Status'), html`${status(record.status)} ${record.error && html`<span class="soft">${record.error}</span>`}`], [t('From'), record.from], [t('To'), record.to], [t('At'), when(record.created_at)], [t('Campaign'), knownName(record.campaign_id)]])}
-      <div class="mail wrap" dir="auto">${record.body}</div>`
-    : pairs(schema.fields.filter((f) => f.key !== 'id' && f.key !== 'company_id').map((f) => [f.label, show(f, record[f.key]) || '—']))}
-    <div class="buttons">${isMessage && !record.contact_deleted && html`<a class="button" href=${link(`/contacts/${record.contact_id}`)} @click=${() => close(null)}>${t('Open the contact')}</a>`}
-      ${button(t('Close'), () => close(null))}</div></div>`);
 }

@@ -3,12 +3,12 @@
 import { is, list, schemaOf, tags } from '../api.js';
 import { knownName, nameOf, resolveAll } from '../components/field.js';
 import { filterBar, guessReference, sentence } from '../components/filter.js';
-import { button, copy, empty, soft, status } from '../components/parts.js';
+import { button, copy, empty, pairs, soft, status } from '../components/parts.js';
 import { Table } from '../components/table.js';
 import { toast } from '../components/toast.js';
 import { html } from '../dom.js';
 import { ago, show, startOfDay, words } from '../format.js';
-import { body, decode, encode } from '../query.js';
+import { body, decode, encode, partsOf } from '../query.js';
 import { go, link, setSearch } from '../router.js';
 import { may, origin, prefer, session, update } from '../state.js';
 import { number, t, why } from '../text.js';
@@ -20,18 +20,21 @@ function listPage(name) {
   return {
     title: () => kind.title,
     async load({ search }, _signal, previous) {
-      const view = decode(search);
+      const view = decode(search, ['open']);
       if (previous) {
         previous.view = view;
         await previous.refresh();
-        return previous;
       }
-      const [schema, allTags] = await Promise.all([schemaOf(kind.entity), tags()]);
-      return new ListModel(kind, schema, allTags, view);
+      const model = previous || new ListModel(kind, ...await Promise.all([schemaOf(kind.entity), tags()]), view);
+      model.peeked = null;
+      void model.peekAt(search.get('open'));
+      return model;
     },
     view,
     keys: (model) => ({
       ...model.table.keys((/** @type {Item} */ record) => model.open(record)),
+      o: () => model.peek(model.peeked ? null : model.table.record(model.table.cursor)),
+      Escape: () => model.peek(null),
       '/': () => document.getElementById('search')?.focus(),
       f: () => /** @type {HTMLElement | null} */ (document.querySelector('[data-key="f"]'))?.click(),
     }),
@@ -57,6 +60,8 @@ export class ListModel {
     /** @type {Item[] | null} */
     this.views = null;
     this.isEverything = false; // whether all matching records are selected
+    /** @type {Item | null} */
+    this.peeked = null; // the record beside the list
     this.readAt = Date.now();
     /** @type {{rule: string, total: number, without: any}[]} */
     this.hints = [];
@@ -66,7 +71,8 @@ export class ListModel {
       columns: this.columns(),
       fetch: (page, size, signal) => list(kind.list, body(this.sorted(), page, size), { signal }),
       href: hasPage ? (record) => link(this.pathOf(record)) : undefined,
-      onOpen: hasPage ? undefined : (record) => this.open(record),
+      onOpen: hasPage ? undefined : (record) => this.peek(record),
+      onCursor: (record) => { if (this.peeked) this.peek(record); },
       selectable: Boolean(kind.actions) && may('write'),
       sort: this.sorted().sort || schema.default_sort,
       onSort: (sort) => this.change({ sort }),
@@ -102,9 +108,23 @@ export class ListModel {
 
   /** @param {Item} record */
   open(record) {
-    if (this.table.options.href) Object.assign(origin, { href: location.href });
-    if (this.table.options.href) void go(this.pathOf(record));
-    else void act().then(({ openRecord }) => openRecord(this, record));
+    if (!this.table.options.href) return this.peek(record);
+    Object.assign(origin, { href: location.href });
+    void go(this.pathOf(record));
+  }
+
+  /** Shows a record beside the list, or none. @param {Item | null | undefined} record */
+  peek(record) {
+    if (!record && !this.peeked) return;
+    this.peeked = record || null;
+    setSearch(encode(this.view, { open: record ? record.id || record.preview_id : '' }));
+    update();
+    if (record) void this.names(this.schema.fields.map((f) => f.key), [record]).then(update);
+  }
+
+  /** Shows the record of the address. @param {string | null} id */
+  async peekAt(id) {
+    if (id) this.peek((await list(this.kind.list, { filters: [is(this.kind.entity === 'previews' ? 'preview_id' : 'id', id)], page_size: 1 }).catch(() => null))?.data[0]);
   }
 
   columns() {
@@ -138,7 +158,7 @@ export class ListModel {
     }
     if (f.key === 'steps') return number(value.length);
     if (f.key === 'audiences') return value.map((/** @type {Item} */ a) => a.name).join(', ');
-    if (f.type === 'reference' || f.key === 'company_id') return knownName(value) || '…';
+    if ((f.type === 'reference' && !Array.isArray(value)) || f.key === 'company_id') return knownName(value) || '…';
     if (f.key === 'updated_at' || (f.key === 'created_at' && this.kind.entity !== 'previews')) return ago(value);
     if (f.key === 'status' || f.key === 'stage' || f.key === 'scoring.heat_score') return status(String(value));
     return f.key === 'failure_reason' ? words(why(value)) : show(f, value);
@@ -149,22 +169,28 @@ export class ListModel {
     this.readAt = Date.now();
     if (!this.isFiltered) this.all = this.table.total;
     update();
-    await Promise.all(this.table.options.columns.map(async ({ key }) => {
-      const f = this.schema.fields.find((other) => other.key === key);
-      if (f?.type !== 'reference' && key !== 'company_id') return;
-      await resolveAll(f?.reference || guessReference(key), page.data.map((record) => valueAt(record, key)).filter(Boolean)).catch(() => {});
-    }));
+    await this.names(this.table.options.columns.map((c) => c.key), page.data);
     this.table.draw();
     if (this.all < 0) this.all = (await list(this.kind.list, { page_size: 1 }).catch(() => null))?.pagination.total_count ?? -1;
-    if (this.table.total === 0 && this.view.rules.length > 0) await this.findHints();
+    if (this.table.total === 0 && this.isFiltered) await this.findHints();
     update();
+  }
+
+  /** Loads the names of the records that fields refer to. @param {string[]} keys @param {Item[]} records */
+  names(keys, records) {
+    return Promise.all(keys.map(async (key) => {
+      const f = this.schema.fields.find((other) => other.key === key);
+      if (key === 'id' || f?.type !== 'reference' && key !== 'company_id') return;
+      await resolveAll(f?.reference || guessReference(key), records.map((record) => valueAt(record, key)).filter((id) => typeof id === 'string')).catch(() => {});
+    }));
   }
 
   /** For each rule of a view that matches nothing: how many match without it. */
   async findHints() {
-    const { rules } = this.view;
-    this.hints = await Promise.all(rules.slice(0, 6).map(async (rule, i) => {
-      const without = { ...this.view, rules: rules.filter((_, at) => at !== i), page: 1 };
+    const { rules, where } = this.view;
+    const all = where ? [...rules, where] : rules;
+    this.hints = await Promise.all(all.slice(0, 6).map(async (rule) => {
+      const without = { ...this.view, rules: rules.filter((other) => other !== rule), where: rule === where ? null : where, page: 1 };
       const page = await list(this.kind.list, body(without, 1, 1));
       return { rule: sentence(rule, this.schema.fields), total: page.pagination.total_count, without };
     })).catch(() => []);
@@ -253,9 +279,20 @@ function view(model) {
     <div class="toolbar">${kind.quick && quickViews(model)}
       ${filterBar({ view: () => model.view, fields: model.schema.fields, onChange: (rules, where) => model.change({ rules, where }) })}
       <span class="grow"></span>${kind.entity !== 'previews' && menu(t('Views'), viewItems(model), () => model.loadViews())}${columnsMenu(model)}${menu(t('More'), actionsOf(model).map((a) => html`<button class="item" type="button" @click=${a.act}>${a.label}</button>`))}</div>
-    ${table.element}
+    <div class="beside">${table.element}${model.peeked && peekPanel(model, model.peeked)}</div>
     ${table.selected.size > 0 && selectionBar(model)}
   </div>`;
+}
+
+/** The fields of a record beside the list. @param {ListModel} model @param {Item} record */
+function peekPanel(model, record) {
+  const fields = model.schema.fields.filter((f) => f.key !== 'id' && f.key !== 'body').sort((a, b) => Number(a.read_only) - Number(b.read_only));
+  const value = (/** @type {Field} */ f, v = valueAt(record, f.key)) => (v?.length === 0 ? '' : f.type === 'datetime' ? show(f, v) : model.cell(f, v));
+  return html`<aside class="peek" aria-label=${nameOf(record)}><header class="heading"><h2 class="grow wrap" dir="auto">${nameOf(record)}</h2>
+      ${model.table.options.href ? html`<a class="button" href=${model.table.options.href(record)}>${t('Open')}</a>` : record.contact_id && !record.contact_deleted && html`<a class="button" href=${link(`/contacts/${record.contact_id}`)}>${t('Contact')}</a>`}
+      ${button(t('Close'), () => model.peek(null))}</header>
+    ${record.body && html`<div class="mail wrap" dir="auto">${record.body}</div>`}
+    ${pairs(fields.map((f) => [f.label, value(f) || '—']))}</aside>`;
 }
 
 /** The saved views, and a way to save this one. @param {ListModel} model */
@@ -266,9 +303,7 @@ const viewItems = (model) => html`${(model.views || []).map((v) => html`<span cl
 
 /** @param {Item} v @returns {Partial<View>} */
 function viewOf(v) {
-  const rules = v.filtering_rules?.filters || v.filtering_rules || [];
-  const isPlain = rules.every((/** @type {Item} */ rule) => rule.field);
-  return { q: v.searching_rule?.value || '', rules: isPlain ? rules : [], where: isPlain ? null : v.filtering_rules, sort: v.sort || '', cols: v.columns || [] };
+  return { q: v.searching_rule?.value || '', ...partsOf(v.filtering_rules), sort: v.sort || '', cols: v.columns || [] };
 }
 
 /** @param {string} label @param {unknown} items @param {() => unknown} [opened] */
