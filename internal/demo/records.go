@@ -110,7 +110,7 @@ func createDeal(c *creator, s *service.Service, d deal, n int) {
 		return
 	}
 	create(c, s.CRM.Tasks.Create, about(map[string]any{
-		"title": stage.next + " " + d.person, "type": stage.nextType, "due_at": day(1 + n%5),
+		"title": stage.next + " " + d.person, "type": stage.nextType, "due_at": day(n%5 - 1), // some are due today, or were yesterday
 	}))
 	create(c, s.CRM.Meetings.Create, about(map[string]any{
 		"title": "Next steps with " + d.person, "starts_at": day(3 + n%9), "ends_at": day(3 + n%9).Add(time.Hour),

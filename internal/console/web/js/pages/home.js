@@ -6,7 +6,7 @@ import { resolveAll, knownName } from '../components/field.js';
 import { button, section, soft } from '../components/parts.js';
 import { toast } from '../components/toast.js';
 import { html, keyed } from '../dom.js';
-import { dateTime, day, foreignZone, longDay, shortDay, startOfDay, time, words } from '../format.js';
+import { dateTime, day, foreignZone, isoDay, longDay, shortDay, startOfDay, time, words } from '../format.js';
 import { go, link, reload } from '../router.js';
 import { may, update } from '../state.js';
 import { number, t, tn, why } from '../text.js';
@@ -16,18 +16,25 @@ const idleAfter = 15 * 60_000;
 
 /** @param {AbortSignal} signal */
 async function read(signal) {
-  const [tasks, campaigns, balance, planned] = await Promise.all([
-    list('/v1/tasks/list', { filters: [is('status', 'open'), is('due_at', startOfDay(1).toISOString(), 'is_before')], sort: 'due_at', page_size: 10 }, { signal }),
+  const due = (/** @type {number} */ days, page_size = 1) => list('/v1/tasks/list', { filters: [is('status', 'open'), is('due_at', startOfDay(days).toISOString(), 'is_before')], sort: 'due_at', page_size }, { signal });
+  const [tasks, campaigns, balance, planned, ...later] = await Promise.all([
+    due(1, 10),
     list('/v1/campaigns/list', { page_size: 200, filters: [is('status', ['active', 'paused', 'draft'])] }, { signal }),
     get('/v1/tam/balance', { signal }),
     getPage('/v1/outbox/planned?days=7', { signal }),
+    ...[2, 3, 4, 5, 6, 7].map((days) => due(days)),
   ]);
+  const open = [tasks, ...later].map((page) => page.pagination.total_count);
   await resolveAll('contacts', tasks.data.map((task) => task.contact_id).filter(Boolean)).catch(() => {});
   return {
     tasks, balance, campaigns: campaigns.data,
     held: campaigns.data.filter((c) => c.held),
-    days: planned.data.map((d) => ({ label: shortDay(`${d.date}T12:00:00Z`), value: d.sends + d.tasks, sends: d.sends, tasks: d.tasks })),
-    isNew: campaigns.data.length === 0 && tasks.pagination.total_count === 0,
+    days: open.map((n, i) => {
+      const at = startOfDay(i);
+      const { sends = 0, tasks: steps = 0 } = planned.data.find((d) => d.date === isoDay(at)) || {};
+      const due = steps + n - (open[i - 1] || 0); // what is overdue counts as today
+      return { label: shortDay(at), value: sends + due, sends, tasks: due };
+    }),
   };
 }
 
@@ -61,10 +68,11 @@ export default home;
 function view(model) {
   const { tasks, held, balance, days } = model;
   const total = tasks.pagination.total_count;
-  const needs = [tn(total, '{n} task due', '{n} tasks due'), tn(held.length, '{n} campaign held', '{n} campaigns held')];
+  const needs = [total > 0 && tn(total, '{n} task due', '{n} tasks due'), held.length > 0 && tn(held.length, '{n} campaign held', '{n} campaigns held')].filter(Boolean);
   const sum = (/** @type {string} */ key) => days.reduce((/** @type {number} */ n, /** @type {Item} */ d) => n + d[key], 0);
   return html`<div class="page">
     <header class="heading"><h1 tabindex="-1">${longDay(Date.now())}</h1><span class="soft">${foreignZone()}</span></header>
+    ${model.campaigns.length === 0 && may('write') && section(t('First steps'), html`<ol class="list">${firstSteps.map(([to, title, note]) => html`<li><a href=${link(to)}>${title}</a> <span class="soft">${note}</span></li>`)}</ol>`)}
     ${section(t('Needs you'), tasks.data.length + held.length === 0 ? nothingDue(model) : html`<ul class="needs">
         ${keyed(held, (c) => c.id, (c) => html`<li><a class="clip" href=${link(`/campaigns/${c.id}`)} dir="auto">${c.name}</a>
           <span class="status warn">${t('held: {reason}', { reason: why(c.held.reason) })}</span><span class="soft nowrap">${c.held.since ? dateTime(c.held.since) : ''}</span>
@@ -88,15 +96,11 @@ function dueAt(at) {
   return due < startOfDay(0) ? t('overdue since {when}', { when: day(due) }) : time(due);
 }
 
+const firstSteps = [['/market', t('Describe a market'), t('to find companies and people')], ['/contacts', t('Add contacts'), t('that you know already')],
+  ['/templates', t('Write a template'), t('with the steps of a sequence')], ['/campaigns', t('Start a campaign'), t('that sends it')]];
+
 /** @param {Item} model */
 function nothingDue(model) {
-  if (model.isNew) {
-    return html`<ol class="list">
-      <li><a href=${link('/market')}>${t('Describe a market')}</a> <span class="soft">${t('to find companies and people')}</span></li>
-      <li><a href=${link('/contacts')}>${t('Add contacts')}</a> <span class="soft">${t('that you know already')}</span></li>
-      <li><a href=${link('/templates')}>${t('Write a template')}</a> <span class="soft">${t('with the steps of a sequence')}</span></li>
-      <li><a href=${link('/campaigns')}>${t('Start a campaign')}</a> <span class="soft">${t('that sends it')}</span></li></ol>`;
-  }
   const next = model.days.find((/** @type {Item} */ d) => d.value > 0);
   return html`<p class="soft">${next ? t('Nothing needs you. The next steps are due on {day}.', { day: next.label }) : t('Nothing needs you, and nothing is planned for the next seven days.')}</p>`;
 }
