@@ -99,6 +99,7 @@ func TestFailedPreview(t *testing.T) {
 	b.click("button", "Try again")
 	b.shows("Eligible")
 	b.shows("Country is Spain · titles with chief, vp")
+	b.until(`!document.querySelector('.foot p')`)
 	if eval[string](b, `location.pathname`) == "/app/previews/"+id {
 		t.Error("it is the same Preview")
 	}

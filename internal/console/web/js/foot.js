@@ -52,7 +52,9 @@ async function look(work) {
   draw();
   if (!work.result) return void setTimeout(() => void look(work), 1000);
   announce(work.result);
-  if (current.params.path === work.href) await reload();
+  if (current.params.path !== work.href) return;
+  drop(work); // its page says the same
+  await reload();
 }
 
 /** @param {Work} work */
