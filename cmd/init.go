@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	"prospector/internal/admin"
 	"prospector/internal/service"
+	"prospector/internal/shape"
 )
 
 func initCommand() *cobra.Command {
@@ -72,32 +74,35 @@ func initialSettings(cfg service.Config) []byte {
 func askInit(c *cobra.Command) (in admin.InitInput, err error) {
 	input := bufio.NewReader(c.InOrStdin())
 	asks := isTerminal(c.InOrStdin())
-	answer := func(flag, question, usual string) (text string) {
+	answer := func(flag, question, usual, format string) (text string) {
 		if err != nil {
 			return ""
 		}
 		if text, err = c.Flags().GetString(flag); err != nil || text != "" {
 			return text
 		}
-		if asks {
-			fmt.Fprint(c.ErrOrStderr(), question, ": ")
+		for {
+			if asks {
+				fmt.Fprint(c.ErrOrStderr(), question, ": ")
+			}
+			text, failed := input.ReadString('\n')
+			if failed != nil && failed != io.EOF {
+				err = failed
+			}
+			if text = cmp.Or(strings.TrimSpace(text), usual); text == "" && err == nil {
+				err = usage("init requires --%s, or an answer", flag)
+			}
+			problem := shape.CheckFormat(format, text)
+			if err != nil || problem == nil || !asks {
+				return text
+			}
+			fmt.Fprintln(c.ErrOrStderr(), problem) // and ask again
 		}
-		text, failed := input.ReadString('\n')
-		if failed != nil && failed != io.EOF {
-			err = failed
-		}
-		if text = strings.TrimSpace(text); text == "" {
-			text = usual
-		}
-		if text == "" && err == nil {
-			err = usage("init requires --%s, or an answer", flag)
-		}
-		return text
 	}
-	org := answer("organization", "Organization", "")
-	first, last, _ := strings.Cut(answer("name", "Your first and last name", ""), " ")
-	email := answer("email", "Your email address", "")
-	zone := answer("time-zone", "Time zone, such as Europe/Berlin [UTC]", "UTC")
+	org := answer("organization", "Organization", "", "")
+	first, last, _ := strings.Cut(answer("name", "Your first and last name", "", ""), " ")
+	email := answer("email", "Your email address", "", "email")
+	zone := answer("time-zone", "Time zone, such as Europe/Berlin [UTC]", "UTC", "time_zone")
 	in.Org = map[string]any{"name": org, "time_zone": zone}
 	in.User = map[string]any{"email": email, "first_name": first, "last_name": strings.TrimSpace(last), "access": "admin"}
 	return in, err

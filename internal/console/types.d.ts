@@ -6,7 +6,7 @@ type Pagination = { page: number; page_size: number; total_count: number; total_
 type Page = { data: Item[]; pagination: Pagination; summary?: any; meta: { timestamp: string; damaged?: number } };
 type Field = {
   key: string; label: string; type: string; read_only: boolean; custom: boolean; sortable: boolean; filterable: boolean;
-  conditions: string[]; reference?: string | null; enum_field_settings: any;
+  conditions: string[]; reference?: string | null; enum_field_settings: any; options?: { value: string; label: string }[];
 };
 type Schema = { entity: string; default_sort: string; fields: Field[] };
 

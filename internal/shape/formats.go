@@ -19,13 +19,16 @@ var formats = map[string]func(string) (string, error){
 }
 
 // HasFormat reports whether text satisfies the format of the field, such as an email address.
-func (f *Field) HasFormat(text string) bool {
-	check := formats[f.Format]
+func (f *Field) HasFormat(text string) bool { return CheckFormat(f.Format, text) == nil }
+
+// CheckFormat returns what is wrong with a text in a format. Every text is right in an unknown one.
+func CheckFormat(format, text string) error {
+	check := formats[format]
 	if check == nil {
-		return true
+		return nil
 	}
 	_, err := check(text)
-	return err == nil
+	return err
 }
 
 // checkEmail accepts one address to which a message can be sent: no display name, comment or

@@ -179,7 +179,7 @@ function makePart(hole, node) {
 
 /** @param {string} url */
 function safeURL(url) {
-  if (/^([/?#.]|$)/.test(url) || /^(https?|mailto|blob):/i.test(url)) return url;
+  if (/^([/?#.]|$)/.test(url) || /^(https?|mailto|tel|blob):/i.test(url)) return url;
   return '#';
 }
 

@@ -30,7 +30,7 @@ function format(name, options) {
 
 /** @param {string | number | Date} at */
 export function dateTime(at) {
-  return format('dateTime', { weekday: 'short', day: 'numeric', month: 'short', year: yearOf(at), hour: '2-digit', minute: '2-digit' })
+  return format(`dateTime${yearOf(at) || ''}`, { weekday: 'short', day: 'numeric', month: 'short', year: yearOf(at), hour: '2-digit', minute: '2-digit' })
     .format(new Date(at)).replaceAll(',', '');
 }
 
@@ -121,11 +121,12 @@ export function show(field, value) {
 
 /** Why something happens at a time. The API counts steps from 0, people from 1. @param {string | null | undefined} reason */
 export function because(reason) {
+  if (/^[a-z]+(_[a-z]+)+$/.test(reason || '')) return words(reason || '').toLowerCase();
   return (reason || '').replace(/\bstep (\d+)/g, (_, n) => `step ${Number(n) + 1}`);
 }
 
 /** A name in words: `first_name` is "First name". @param {string} name */
 export function words(name) {
-  const text = name.replaceAll('_', ' ').trim();
+  const text = name.replaceAll('_', ' ').trim().replace(/\b(api|csv|id|tam|url)\b/gi, (s) => s.toUpperCase()).replace(/linkedin/gi, 'LinkedIn');
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -8,7 +8,7 @@ import { html, render } from './dom.js';
 import { setZone } from './format.js';
 import { addKeys } from './keys.js';
 import { cancel, current, go, link, reload, start } from './router.js';
-import { onUpdate, prefer, readPreferences, session, update } from './state.js';
+import { may, onUpdate, prefer, readPreferences, session, update } from './state.js';
 import { t, tn } from './text.js';
 
 const app = /** @type {HTMLElement} */ (document.getElementById('app'));
@@ -56,10 +56,10 @@ function draw() {
       <nav class=${menuOpen ? 'open' : ''} id="nav" aria-label=${t('Main')}>
         <div class="brand clip" dir="auto">${session.me.org_name}</div>
         <button class="nav-button soft" type="button" @click=${openPalette}>${t('Search…')} <span class="grow"></span><kbd>Ctrl K</kbd></button>
-        ${navigation.map(([title, links]) => html`${title && html`<h3>${title}</h3>`}${links.map(([label, to]) => html`<a href=${link(to)} aria-current=${isCurrent(to, path) ? 'page' : null}>${label}</a>`)}`)}
+        ${navigation.map(([title, links]) => html`${title && html`<h3>${title}</h3>`}${links.filter(([, to]) => to !== '/market' || may('write')).map(([label, to]) => html`<a href=${link(to)} aria-current=${isCurrent(to, path) ? 'page' : null}>${label}</a>`)}`)}
         <div class="end">
           <a href=${link('/settings')} aria-current=${path.startsWith('/settings') ? 'page' : null}>${t('Settings')}</a>
-          <button class="nav-button" type="button" @click=${userMenu}><span class="clip" dir="auto">${session.me.user_first_name || session.me.user_email}</span></button>
+          <button class="nav-button" type="button" @click=${userMenu}><span class="clip" dir="auto">${session.me.user_first_name || session.me.user_email}</span>${session.me.access === 'read' && html`<span class="soft">${t('read access')}</span>`}</button>
         </div>
       </nav>
       <main id="main">${content()}</main>
@@ -175,7 +175,9 @@ async function userMenu() {
 }
 
 async function signOut() {
-  await remove('/v1/sessions/current').catch(() => {});
+  const look = ['theme', 'density'].map((name) => [name, localStorage.getItem(name) || '']);
+  await remove('/v1/sessions/current').catch(() => {}); // it clears the storage
+  for (const [name, value] of look) localStorage.setItem(name, value);
   forgetAll();
   location.assign(link('/'));
 }

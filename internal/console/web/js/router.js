@@ -13,6 +13,7 @@ let abort = new AbortController();
 /** @type {() => void} */
 let removeKeys = () => {};
 const prefix = '/app';
+let place = 0; // of the page on the screen in the browser's history
 
 /** @param {string} pattern @param {string} path @returns {Record<string, string> | null} */
 function match(pattern, path) {
@@ -32,7 +33,15 @@ function match(pattern, path) {
 export function start(table) {
   routes = table;
   history.scrollRestoration = 'manual';
-  addEventListener('popstate', (event) => show(event.state?.scroll || 0));
+  place = history.state?.place || 0;
+  history.replaceState({ ...history.state, place }, '');
+  addEventListener('popstate', async ({ state }) => {
+    const to = state?.place ?? place;
+    if (to === place) return; // the page was not left after all, or only a part of it was chosen
+    if (current.page?.leave && !(await current.page.leave(current.model))) return history.go(place - to);
+    place = to;
+    void show(state.scroll || 0);
+  });
   document.addEventListener('click', (event) => {
     const link = event.target instanceof Element && event.target.closest('a[href]');
     if (!(link instanceof HTMLAnchorElement) || event.defaultPrevented || event.button !== 0) return;
@@ -49,8 +58,8 @@ export function start(table) {
 /** Goes to a path such as /contacts?q=anna. @param {string} path @param {{replace?: boolean}} [options] */
 export async function go(path, { replace = false } = {}) {
   if (current.page?.leave && !(await current.page.leave(current.model))) return;
-  if (!replace) history.replaceState({ scroll: scrollPosition() }, '');
-  history[replace ? 'replaceState' : 'pushState']({ scroll: 0 }, '', prefix + path);
+  if (!replace) history.replaceState({ scroll: scrollPosition(), place: place++ }, '');
+  history[replace ? 'replaceState' : 'pushState']({ scroll: 0, place }, '', prefix + path);
   await show(0);
 }
 
@@ -112,7 +121,7 @@ async function show(scroll) {
   requestAnimationFrame(() => requestAnimationFrame(() => {
     const main = document.querySelector('main');
     if (main) main.scrollTop = scroll;
-    if (!isSamePath) /** @type {HTMLElement | null} */ (document.querySelector('main h1'))?.focus({ preventScroll: true });
+    if (!isSamePath || document.activeElement === document.body) /** @type {HTMLElement | null} */ (document.querySelector('main h1'))?.focus({ preventScroll: true });
   }));
 }
 

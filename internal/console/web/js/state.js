@@ -31,6 +31,13 @@ export function may(needed) {
   return session.me !== null && order.indexOf(session.me.access) >= order.indexOf(needed);
 }
 
+const idleAfter = 15 * 60_000;
+let lastInput = Date.now();
+for (const event of ['pointerdown', 'keydown']) addEventListener(event, () => { lastInput = Date.now(); }, { passive: true });
+
+/** Whether somebody looks at the page. A page is read again only then, so that it keeps no session alive. */
+export const isWatched = () => !document.hidden && Date.now() - lastInput < idleAfter;
+
 /** @type {(() => void) | null} */
 let draw = null;
 let scheduled = false;

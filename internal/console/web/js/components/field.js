@@ -53,8 +53,9 @@ export function control(o) {
   const common = { invalid: o.error ? 'true' : null, note: o.error || o.help ? `${id}-note` : null };
   const input = (/** @type {any} */ e) => set(read(o.type, e.target.value));
   if (o.options) {
+    const isKnown = o.options.some((option) => option.value === value);
     return html`<select id=${id} data-field=${o.name} aria-invalid=${common.invalid} aria-describedby=${common.note} @change=${input}>
-      ${!o.required && html`<option value="" .selected=${!value}></option>`}
+      ${!(o.required && isKnown) && html`<option value="" .selected=${!isKnown}>${o.required ? t('Choose…') : ''}</option>`}
       ${o.options.map((option) => html`<option value=${option.value} .selected=${option.value === value}>${option.label}</option>`)}
     </select>`;
   }

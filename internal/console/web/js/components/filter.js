@@ -24,7 +24,7 @@ export function sentence(rule, fields) {
   const field = fields.find((f) => f.key === rule.field);
   const name = field?.label || rule.field;
   if (withoutValue.has(rule.condition)) return `${name} ${conditionName(rule.condition)}`;
-  const values = (Array.isArray(rule.value) ? rule.value : [rule.value]).map((/** @type {unknown} */ v) => knownName(String(v)) || (field ? show(field, v) : String(v)));
+  const values = (Array.isArray(rule.value) ? rule.value : [rule.value]).map((/** @type {unknown} */ v) => field?.options?.find((o) => o.value === v)?.label || knownName(String(v)) || (field ? show(field, v) : String(v)));
   return `${name} ${conditionName(rule.condition)} ${values.join(', ')}`;
 }
 
@@ -84,6 +84,9 @@ function editGroup(fields, group) {
 /** Conditions that take several values. */
 const takesList = new Set(['is', 'is_not', 'contains', 'not_contains']);
 
+/** The conditions of a field without those that say the same as others. @param {Field} field @param {string} [used] */
+const conditionsOf = ({ conditions }, used) => conditions.filter((c) => c === used || !(c === 'equals' && conditions.includes('is')) && !(/^(greater|less)_than$/.test(c) && conditions.includes('is_before')));
+
 /**
  * Asks for a rule.
  * @param {Field[]} fields
@@ -91,26 +94,30 @@ const takesList = new Set(['is', 'is_not', 'contains', 'not_contains']);
  * @returns {Promise<Rule | null>}
  */
 export function editRule(fields, rule) {
-  const usable = fields.filter((f) => f.filterable && f.conditions.length > 0);
+  const usable = fields.filter((f) => f.filterable && f.conditions.length > 0).sort((a, b) => Number(a.key === 'id') - Number(b.key === 'id') || a.label.localeCompare(b.label));
   const state = new FormState({ field: rule?.field || usable[0]?.key, condition: rule?.condition || '', value: rule?.value ?? null });
   return open((close, draw) => {
     state.draw = draw;
     const field = usable.find((f) => f.key === state.values.field) || usable[0];
-    if (!field.conditions.includes(state.values.condition)) [state.values.condition] = field.conditions;
+    const conditions = conditionsOf(field, rule?.condition);
+    if (!conditions.includes(state.values.condition)) [state.values.condition] = conditions;
     const { condition } = state.values;
     return html`<form @submit=${(event) => {
       event.preventDefault();
       const result = { field: field.key, condition, ...(withoutValue.has(condition) ? {} : { value: parse(field, condition, state.values.value) }) };
-      if (!withoutValue.has(condition) && (result.value === null || result.value === '')) state.set('value', null);
-      else close(result);
+      if (withoutValue.has(condition) || (result.value !== null && result.value !== '')) return close(result);
+      state.errors.value = t('Enter a value.');
+      draw();
+      document.getElementById('rule-value')?.focus();
     }}>
       <h2>${rule ? t('Change the filter') : t('Add a filter')}</h2>
       <div class="columns">
         <div class="field"><label for="rule-field">${t('Field')}</label>${control({ id: 'rule-field', name: 'field', label: t('Field'), required: true,
           options: usable.map((f) => ({ value: f.key, label: f.label })), value: field.key, set: (v) => { state.values.value = null; state.set('field', v); } })}</div>
         <div class="field"><label for="rule-condition">${t('Condition')}</label>${control({ id: 'rule-condition', name: 'condition', label: t('Condition'), required: true,
-          options: field.conditions.map((c) => ({ value: c, label: conditionName(c) })), value: condition, set: (v) => state.set('condition', v) })}</div>
-        ${!withoutValue.has(condition) && html`<div class="field"><label for="rule-value">${t('Value')}</label>${valueInput(field, condition, state)}</div>`}
+          options: conditions.map((c) => ({ value: c, label: conditionName(c) })), value: condition, set: (v) => state.set('condition', v) })}</div>
+        ${!withoutValue.has(condition) && html`<div class="field"><label for="rule-value">${t('Value')}</label>${valueInput(field, condition, state)}
+          ${state.errors.value && html`<span class="error" id="rule-value-note">${state.errors.value}</span>`}</div>`}
       </div>
       <div class="buttons"><button class="button" type="button" @click=${() => close(null)}>${t('Cancel')}</button>
         <button class="button primary">${t('Apply')}</button></div>
@@ -122,8 +129,9 @@ export function editRule(fields, rule) {
 function valueInput(field, condition, state) {
   const set = (/** @type {any} */ v) => state.set('value', v);
   const value = Array.isArray(state.values.value) ? state.values.value.join(', ') : state.values.value;
-  const base = { id: 'rule-value', name: 'value', label: t('Value'), value, set, required: true };
+  const base = { id: 'rule-value', name: 'value', label: t('Value'), value, set, required: true, error: state.errors.value };
   if (field.type === 'boolean') return control({ ...base, value: String(value ?? ''), options: [{ value: 'true', label: t('yes') }, { value: 'false', label: t('no') }] });
+  if (field.options) return control({ ...base, options: field.options });
   const allowed = allowedValues(field);
   if (allowed.length > 0) return control({ ...base, options: optionsOf(allowed) });
   if (field.type === 'reference') return control({ ...base, type: 'reference', reference: field.reference || guessReference(field.key) });

@@ -7,11 +7,23 @@ import { t } from '../text.js';
 import { toast } from './toast.js';
 
 /** @param {string} label @param {(event: any) => unknown} act @param {string} [kind] primary, danger or plain */
-export const button = (label, act, kind = '') => html`<button class=${`button ${kind}`} type="button" @click=${(e) => attempt(act(e))}>${label}</button>`;
+export const button = (label, act, kind = '') => html`<button class=${`button ${kind}`} type="button" @click=${(e) => attempt(e, act)}>${label}</button>`;
 
-/** Reports the failure of an action that a button started. @param {unknown} result */
-function attempt(result) {
-  if (result instanceof Promise) result.catch((error) => toast(error.message, { bad: true }));
+/** The buttons whose actions are under way. @type {WeakSet<Element>} */
+const busy = new WeakSet();
+
+/** Does what a button is for, once at a time, and reports a failure. @param {any} event @param {(event: any) => unknown} act */
+async function attempt(event, act) {
+  const element = event.currentTarget;
+  if (busy.has(element)) return;
+  busy.add(element);
+  try {
+    await act(event);
+  } catch (error) {
+    toast(/** @type {Error} */ (error).message, { bad: true });
+  } finally {
+    busy.delete(element);
+  }
 }
 
 /** A status: shape, word and colour. @param {string} value @param {string} [text] */
@@ -19,7 +31,7 @@ export const status = (value, text) => html`<span class=${`status ${tone(value)}
 
 /** @param {string} value */
 function tone(value) {
-  if (/^(active|sent|completed|won|ready|hot|delivered|succeeded|enabled)$/i.test(value)) return 'good';
+  if (/^(active|sent|completed|won|ready|hot|replied|delivered|succeeded|enabled)$/i.test(value)) return 'good';
   if (/^(failed|bounced|stopped|lost|disabled|unknown|cancelled)$/i.test(value)) return 'bad';
   if (/^(held|paused|warm|queued|waiting|pending|captured|preparing|no_show)$/i.test(value)) return 'warn';
   return 'open';

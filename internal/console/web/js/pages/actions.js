@@ -63,8 +63,7 @@ export const actions = {
 
   async tag(model) {
     const { entity } = model.kind;
-    const object = entity === 'opportunities' ? 'opportunity' : entity.slice(0, -1);
-    const usable = [...model.tagsByID.values()].filter((tag) => tag.object_type === object);
+    const usable = model.tags();
     const chosen = await form({
       title: tn(model.count, 'Tag {n} record', 'Tag {n} records'), action: t('Add the tag'),
       body: (state) => field(state, { name: 'tag', label: t('Tag'), required: true, options: usable.map((tag) => ({ value: tag.id, label: tag.name })), help: usable.length ? '' : t('Create a tag in the settings first.') }),
@@ -94,7 +93,8 @@ export const actions = {
     const campaigns = (await all('/v1/campaigns/list')).filter((c) => c.status !== 'completed');
     const done = await form({
       title: tn(model.count, 'Add {n} contact to a campaign', 'Add {n} contacts to a campaign'), action: t('Add {n}', { n: number(model.count) }),
-      body: (state) => html`${field(state, { name: 'campaign', label: t('Campaign'), required: true, options: campaigns.map((c) => ({ value: c.id, label: `${c.name} (${c.status})` })) })}
+      body: (state) => html`${field(state, { name: 'campaign', label: t('Campaign'), required: true, options: campaigns.map((c) => ({ value: c.id, label: `${c.name} (${c.status})` })),
+        help: campaigns.find((c) => c.id === state.values.campaign)?.status === 'active' ? t('This campaign is running: their first steps happen as soon as they are due.') : '' })}
         ${field(state, { name: 'name', label: t('Name of the new audience'), required: true, help: t('The contacts come in as an audience of the campaign.') })}`,
       submit: async ({ values, key }) => {
         const audience = await post('/v1/audiences', { name: values.name, contact_ids: [] }, { key });
@@ -102,7 +102,7 @@ export const actions = {
         await post(`/v1/campaigns/${values.campaign}/audiences/add`, { audience_ids: [audience.id] }, { key: newKey() });
         return { ...added, campaign: values.campaign };
       },
-    }, { campaign: campaigns[0]?.id, name: t('{filter}, {day}', { filter: model.view.q || t('Contacts'), day: new Date().toISOString().slice(0, 16).replace('T', ' ') }) });
+    }, { campaign: campaigns.find((c) => c.status !== 'active')?.id, name: t('{filter}, {day}', { filter: model.view.q || t('Contacts'), day: new Date().toISOString().slice(0, 16).replace('T', ' ') }) });
     if (!done) return;
     finish(model, tn(done.added, '{n} contact added to the campaign', '{n} contacts added to the campaign'));
     void go(`/campaigns/${done.campaign}`);

@@ -9,10 +9,11 @@ import { column, Table } from '../components/table.js';
 import { toast } from '../components/toast.js';
 import { html } from '../dom.js';
 import { because, dateTime, shortDay, words } from '../format.js';
-import { go, link, reload } from '../router.js';
-import { may, session, update } from '../state.js';
+import { current, go, link, reload } from '../router.js';
+import { isWatched, may, session, update } from '../state.js';
 import { number, t, tn, why } from '../text.js';
 
+const every = 5000; // milliseconds between two readings of a running campaign
 const at = (/** @type {Item} */ model) => `/v1/campaigns/${model.campaign.id}`;
 const options = (/** @type {Item[]} */ items) => items.map((x) => ({ value: x.id, label: x.contact_count === undefined ? x.name : `${x.name} (${number(x.contact_count)})` }));
 const audiences = async () => (await list('/v1/audiences/list', { page_size: 500, sort: 'name', filters: [is('status', 'active')] })).data;
@@ -43,13 +44,34 @@ const campaignPage = {
     model.table ??= people(model);
     void model.table.refresh().catch(() => {});
     if (!model.plan) void plan(model).catch(() => {});
+    clearTimeout(model.timer);
+    if (campaign.status === 'active') model.timer = setTimeout(() => void follow(model), every);
     return model;
   },
-  view, close: (model) => model.table.close(),
+  view, close: (model) => { clearTimeout(model.timer); model.table.close(); },
   keys: (model) => ({ s: () => void simulate(model), p: () => { if (model.campaign.status === 'active') void set(model, 'paused'); }, ...model.table.keys((/** @type {Item} */ s) => void go(`/contacts/${s.contact_id}`)) }),
   actions: (model) => [{ label: t('Simulate'), act: () => simulate(model) }],
 };
 export default campaignPage;
+
+/** Why a sequence is where it is. @param {Item} s */
+function whyHere(s) {
+  if (s.status === 'completed') return t('all steps are done');
+  const task = s.status === 'active' && s.history.find((/** @type {Item} */ h) => h.status === 'task_open' && h.task_id);
+  if (task) return html`${t('waits for a task that is due {when}', { when: dateTime(task.due_at) })} · <a href=${link(`/tasks/${task.task_id}`)}>${t('Open the task')}</a>`;
+  return [s.reason && words(why(s.reason)), because(s.history.at(-1)?.reason)].filter(Boolean).join('; ');
+}
+
+/** Reads the counts and the people of a running campaign again while somebody looks. @param {Item} model */
+async function follow(model) {
+  if (isWatched()) {
+    model.stats = await get(`${at(model)}/stats`).catch(() => model.stats);
+    if (current.model !== model) return;
+    void model.table.refresh().catch(() => {});
+    update();
+  }
+  model.timer = setTimeout(() => void follow(model), every);
+}
 
 /** The people of a campaign, each with status and reason. @param {Item} model */
 function people(model) {
@@ -62,9 +84,9 @@ function people(model) {
     columns: [
       column('name', t('Name'), 200, (s) => s.contact_name || s.contact_email || t('deleted contact')),
       column('step', t('Step'), 80, (s) => (s.current_step_index === null ? '' : t('step {n}', { n: s.current_step_index + 1 }))),
-      column('status', t('Status'), 130, (s) => status(s.status)),
+      column('status', t('Status'), 130, (s) => status(s.reason === 'replied' ? 'replied' : s.status)),
       column('due', t('Next'), 170, (s) => (s.next_due_at ? dateTime(s.next_due_at) : '—')),
-      column('why', t('Why'), 420, (s) => [s.reason && words(why(s.reason)), because(s.history.at(-1)?.reason)].filter(Boolean).join('; ')),
+      column('why', t('Why'), 420, whyHere),
     ],
     empty: () => empty(model.status ? t('Nobody is in this state.') : t('Nobody is enrolled. People of the audience come in when you start the campaign.')),
   });
@@ -117,7 +139,7 @@ async function plan(model) {
 
 /** @param {Item} s */
 const summary = (s) => pairs([[t('People'), number(s.contacts)], [t('Emails'), number(s.sends)], [t('Tasks'), number(s.tasks)], [t('First'), s.first_at ? dateTime(s.first_at) : '—'], [t('Last'), s.last_at ? dateTime(s.last_at) : '—'],
-  .../** @type {[string, Item][]} */ ([[t('Skipped'), s.skipped], [t('Held'), s.held]]).flatMap(([label, by]) => Object.entries(by).map(([reason, n]) => /** @type {[string, string]} */ ([label, `${number(n)}: ${why(reason)}`])))]);
+  .../** @type {[string, Item][]} */ ([[t('Skipped'), s.skipped], [t('Held'), s.held]]).flatMap(([label, by]) => Object.entries(by).map(([reason, n]) => /** @type {[string, string]} */ ([label, tn(n, '{n} step: {why}', '{n} steps: {why}', { why: why(reason) })])))]);
 
 /** @param {Item} model */
 async function simulate(model) {

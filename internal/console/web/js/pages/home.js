@@ -8,11 +8,10 @@ import { toast } from '../components/toast.js';
 import { html, keyed } from '../dom.js';
 import { dateTime, day, foreignZone, isoDay, longDay, shortDay, startOfDay, time, words } from '../format.js';
 import { go, link, reload } from '../router.js';
-import { may, update } from '../state.js';
+import { isWatched, may, update } from '../state.js';
 import { number, t, tn, why } from '../text.js';
 
 const every = 30_000;
-const idleAfter = 15 * 60_000;
 
 /** @param {AbortSignal} signal */
 async function read(signal) {
@@ -38,17 +37,13 @@ async function read(signal) {
   };
 }
 
-let lastInput = Date.now();
-for (const event of ['pointerdown', 'keydown']) addEventListener(event, () => { lastInput = Date.now(); }, { passive: true });
-
 /** @type {PageModule} */
 const home = {
   title: () => t('Home'),
   async load(_params, signal) {
     const model = /** @type {any} */ ({ cursor: -1, ...(await read(signal)) });
-    // It refreshes while somebody looks, and stops when nobody does, so that it keeps no session alive.
     model.timer = setInterval(async () => {
-      if (document.hidden || Date.now() - lastInput > idleAfter) return;
+      if (!isWatched()) return;
       Object.assign(model, await read(signal).catch(() => ({})));
       update();
     }, every);

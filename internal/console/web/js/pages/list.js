@@ -55,6 +55,8 @@ export class ListModel {
     this.kind = kind;
     this.schema = schema;
     this.tagsByID = new Map(allTags.map((tag) => [tag.id, tag]));
+    const tagField = schema.fields.find((f) => f.key === 'tags');
+    if (tagField) tagField.options = this.tags().map((tag) => ({ value: tag.id, label: tag.name }));
     this.view = state;
     this.all = -1;
     /** @type {Item[] | null} */
@@ -88,8 +90,14 @@ export class ListModel {
 
   close() {
     document.removeEventListener('visibilitychange', this.focused);
-    Object.assign(origin, { path: this.kind.path, href: location.href, total: this.table.total, ids: this.table.ids() });
+    Object.assign(origin, { path: this.kind.path, href: this.kind.path + encode(this.view), total: this.table.total, ids: this.table.ids() });
     this.table.close();
+  }
+
+  /** The tags of this kind of record. */
+  tags() {
+    const object = this.kind.entity === 'opportunities' ? 'opportunity' : this.kind.entity.slice(0, -1);
+    return [...this.tagsByID.values()].filter((tag) => tag.object_type === object);
   }
 
   /** The view with the order of the page. */
@@ -109,7 +117,6 @@ export class ListModel {
   /** @param {Item} record */
   open(record) {
     if (!this.table.options.href) return this.peek(record);
-    Object.assign(origin, { href: location.href });
     void go(this.pathOf(record));
   }
 
@@ -270,7 +277,7 @@ function view(model) {
     <header class="heading"><h1 tabindex="-1">${kind.title} <span class="soft">${count}</span></h1>
       ${kind.search && html`<input id="search" class="search" type="search" aria-label=${kind.search} placeholder=${`${kind.search}  /`} dir="auto" .value=${state.q}
         @input=${(e) => searchSoon(model, e.target.value)}>`}
-      ${kind.entity === 'previews' && html`<a class="button primary" href=${link('/market')}>${t('New market')}</a>`}
+      ${kind.entity === 'previews' && may('write') && html`<a class="button primary" href=${link('/market')}>${t('New market')}</a>`}
       ${kind.create && may('write') && newButton(model)}
     </header>
     ${(state.unknown || []).length > 0 && html`<p class="notice warn">${t('Unknown parts of the address: {parts}', { parts: (state.unknown || []).join(', ') })}</p>`}

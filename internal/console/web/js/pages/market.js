@@ -9,7 +9,7 @@ import { button, empty, heading, pairs, section, soft, status } from '../compone
 import { column, Table } from '../components/table.js';
 import { toast } from '../components/toast.js';
 import { html } from '../dom.js';
-import { dateTime, words } from '../format.js';
+import { dateTime, show, words } from '../format.js';
 import { decode, encode, partsOf, selection } from '../query.js';
 import { go, link, reload, setSearch } from '../router.js';
 import { may, update } from '../state.js';
@@ -76,7 +76,7 @@ function requestOf(model) {
   return {
     request_id: model.key,
     company_filters: { ...(filters ? { filtering_rules: { filters } } : {}), ...(model.view.q ? { searching_rule: { value: model.view.q } } : {}) },
-    ...(ask ? { qualifier_signal_id: ask, qualifier_rule: { operator: 'equals', value: answer === null || answer === 'true' ? true : answer === 'false' ? false : answer } } : {}),
+    ...(ask ? { qualifier_signal_id: ask, qualifier_rule: { operator: 'equals', value: answer === 'true' ? true : answer === 'false' ? false : answer } } : {}),
     ...(people.include_keywords.length + people.exclude_keywords.length ? { contact_filters: people, exclude_companies_without_titles: true } : {}),
   };
 }
@@ -111,7 +111,9 @@ export const previewPage = {
   async load({ args, search }, signal) {
     const path = `/v1/tam/preview/${args.id}`;
     const [preview, schema] = await Promise.all([get(`${path}?page_size=1`, { signal }), schemaOf('companies')]);
-    const model = { path, preview, schema, kind: search.get('kind') || 'company', reason: search.get('reason') || '', table: /** @type {any} */ (null), imported: /** @type {Item | null} */ (null) };
+    const { qualifier_signal_id: ask } = preview.request;
+    const question = ask && (await getPage('/v1/fields', { signal })).data.find((f) => f.id === ask)?.ai?.question;
+    const model = { path, preview, schema, question, kind: search.get('kind') || 'company', reason: search.get('reason') || '', table: /** @type {any} */ (null), imported: /** @type {Item | null} */ (null) };
     if (preview.status === 'PREPARING') void import('../foot.js').then(({ followPreview }) => followPreview(args.id));
     if (preview.operation_id) {
       const { followImport, importResult } = await import('../foot.js');
@@ -145,9 +147,9 @@ export const previewPage = {
 };
 
 /** The market of a Preview in a sentence. @param {Item} model */
-function describe({ preview: { request: r }, schema }) {
+function describe({ preview: { request: r }, schema, question }) {
   const rules = [r.company_filters.filtering_rules].flatMap((tree) => (tree?.operator === 'or' ? [tree] : tree?.filters || [])).map((rule) => sentence(rule, schema.fields));
-  return [...rules, r.company_filters.searching_rule?.value, r.contact_filters?.include_keywords?.length && t('titles with {words}', { words: r.contact_filters.include_keywords.join(', ') })].filter(Boolean).join(' · ');
+  return [...rules, r.company_filters.searching_rule?.value, r.contact_filters?.include_keywords?.length && t('titles with {words}', { words: r.contact_filters.include_keywords.join(', ') }), r.qualifier_rule && `${question || t('the question')} ${show({ type: typeof r.qualifier_rule.value }, r.qualifier_rule.value)}`].filter(Boolean).join(' · ');
 }
 
 /** Prepares the same market again. @param {Item} request */

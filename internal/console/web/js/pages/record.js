@@ -54,7 +54,7 @@ function view(model) {
   const subtitle = isContact ? [record.title, knownName(record.account_id)].filter(Boolean).join(', ') : record.industry || words(record.stage || record.status || '');
   const { at, total } = place(model);
   return html`<div class="page">
-    ${heading({ up: [at >= 0 ? origin.href.replace(/^.*\/app/, '') : kind.path, at >= 0 ? t('{kind}, {n} of {total}', { kind: kind.title, n: number(at + 1), total: number(total) }) : kind.title], title: nameOf(record), note: subtitle, actions: may('write') && html`
+    ${heading({ up: [at >= 0 ? origin.href : kind.path, at >= 0 ? t('{kind}, {n} of {total}', { kind: kind.title, n: number(at + 1), total: number(total) }) : kind.title], title: nameOf(record), note: subtitle, actions: may('write') && html`
       ${kind.entity === 'tasks' && record.status === 'open' && button(t('Done'), () => save(model, 'status', 'completed'), 'primary')}
       ${isContact && button(t('Replied…'), () => replied(model))}${isContact && !record.do_not_contact && button(t('Opt out…'), () => optOut(model))}
       ${button(t('Delete…'), () => deleteRecord(model), 'danger')}` })}
@@ -90,9 +90,24 @@ function fieldRow(model, f) {
   const value = f.key.split('.').reduce((/** @type {any} */ v, part) => v?.[part], model.record);
   const canEdit = may('write') && !f.read_only && f.type !== 'multi';
   if (f.key === 'tags') return html`<dt>${f.label}</dt><dd class="chips">${tagChips(model, value || [])}</dd>`;
+  const href = linkTo(f, value);
+  if (href && model.editing !== f.key) {
+    return html`<dt>${f.label}</dt><dd class="linked"><a class="grow wrap" dir="auto" href=${href} target=${href.startsWith('http') ? '_blank' : null}>${display(model, f, value)}</a>
+      ${canEdit && html`<button class="button plain" type="button" aria-label=${t('Change: {field}', { field: f.label })} @click=${() => edit(model, f.key, value)}>${t('Change')}</button>`}</dd>`;
+  }
   return html`<dt>${f.label}</dt><dd>${model.editing === f.key ? editor(model, f, value)
     : canEdit ? html`<button class="inline-edit" type="button" dir="auto" @click=${() => edit(model, f.key, value)}>${display(model, f, value) || html`<span class="soft">—</span>`}</button>`
       : html`<span class="inline-edit wrap" dir="auto">${display(model, f, value) || html`<span class="soft">—</span>`}</span>`}</dd>`;
+}
+
+/** Where the value of a field leads. @param {Field} f @param {any} value */
+function linkTo(f, value) {
+  if (typeof value !== 'string' || !value) return '';
+  const page = f.type === 'reference' && f.key !== 'id' && (f.reference || guessReference(f.key)).replace('sequence-', '');
+  if (page) return ['accounts', 'contacts', 'campaigns', 'templates', 'audiences', 'opportunities'].includes(page) ? link(`/${page}/${value}`) : '';
+  if (f.key === 'email') return `mailto:${value}`;
+  if (f.key === 'phone_number') return `tel:${value.replace(/[^+\d]/g, '')}`;
+  return /_url$|^website$/.test(f.key) && /^https?:/.test(value) ? value : '';
 }
 
 /** The tags, each removable, and a choice of others. @param {Item} model @param {string[]} ids */
@@ -145,11 +160,13 @@ function editor(model, f, before) {
 
 /** Saves one field, if nobody has changed the record meanwhile. @param {any} model @param {string} key @param {any} value */
 async function save(model, key, value) {
+  if (model.isSaving) return;
   const before = key.split('.').reduce((v, part) => v?.[part], model.record);
   const f = model.schema.fields.find((/** @type {Item} */ other) => other.key === key);
   const sent = f?.type === 'boolean' ? value === true || value === 'true' : value ?? null;
   const [first, second] = key.split('.');
   const change = second ? { [first]: { ...model.record[first], [second]: sent } } : { [key]: sent };
+  model.isSaving = true;
   try {
     await patch(model.path, change, { match: model.etag });
     model.editing = '';
@@ -160,19 +177,22 @@ async function save(model, key, value) {
     if (error instanceof ApiError && error.details.length) model.state.errors[key] = error.details[0].message;
     else toast(error instanceof Error ? error.message : String(error), { bad: true });
     update();
+  } finally {
+    model.isSaving = false;
   }
 }
 
 /** Somebody else changed the record: show both values. @param {any} model @param {string} key @param {any} mine */
 async function conflict(model, key, mine) {
+  model.isSaving = false;
+  model.editing = ''; // so that the dialog, which takes the focus, does not save it again
   const answer = await request('GET', model.path);
   const theirs = key.split('.').reduce((v, part) => v?.[part], answer.body.data);
-  const keep = await confirm({
+  const keep = JSON.stringify(theirs ?? null) !== JSON.stringify(mine) && await confirm({
     title: t('Somebody else has changed this record'), action: t('Keep mine'),
     text: html`<dl class="pairs"><dt>${t('Mine')}</dt><dd>${String(mine ?? '—')}</dd><dt>${t('Theirs')}</dt><dd>${String(theirs ?? '—')}</dd></dl>`,
   });
   model.etag = answer.headers.get('ETag');
-  model.editing = '';
   if (keep) await save(model, key, mine);
   else await reload();
 }
@@ -202,7 +222,7 @@ function past(model) {
   const tabs = model.timeline.length ? [['all', t('All')], ['mail', t('Mail')], ['tasks', t('Tasks')], ['changes', t('Changes')]] : [];
   return html`<section class="section"><header><h2>${t('Timeline')}</h2><div class="tabs">${tabs.map(([tab, label]) => html`<button type="button" aria-pressed=${String(model.tab === tab)} @click=${() => { model.tab = tab; setSearch(tab === 'all' ? '' : `?tab=${tab}`); update(); }}>${label}</button>`)}</div></header>
     ${all.length === 0 ? soft(t('Nothing has happened yet.')) : html`<ul class="timeline">${all.slice(0, 200).map((e) => html`<li><span class="soft nowrap">${e.at ? dateTime(e.at) : ''}</span>
-      <span><span dir="auto">${e.title}</span> ${e.detail && html` <span class="soft" dir="auto">${because(e.detail)}</span>`}</span></li>`)}</ul>`}
+      <span>${e.type === 'message' ? html`<a dir="auto" href=${link(`/outbox?open=${e.id}`)}>${e.title}</a>` : html`<span dir="auto">${because(e.title)}</span>`} ${e.detail && html` <span class="soft" dir="auto">${because(e.detail)}</span>`}</span></li>`)}</ul>`}
   </section>`;
 }
 

@@ -31,6 +31,8 @@ const accesses = optionsOf(['read', 'write', 'admin']);
 const asked = (title, action, act) => async () => {
   if (await confirm({ title, action, danger: true })) { await act().catch((e) => toast(e.message, { bad: true })); await reload(); }
 };
+/** Shows the page again when what was sent has probably arrived. */
+const later = () => setTimeout(() => void reload(), 1500);
 /** @param {() => Promise<unknown>} act */
 const done = (act) => async () => { await act().catch((e) => toast(e.message, { bad: true })); await reload(); };
 
@@ -45,7 +47,7 @@ const parts = {
     columns: [[t('Name'), (u) => [u.first_name, u.last_name].filter(Boolean).join(' ') || u.email], [t('Email'), (u) => u.email], [t('Access'), (u) => words(u.access)], [t('Status'), (u) => status(u.active ? 'active' : 'disabled')], [t('Last seen'), (u) => when(u.last_seen_at)]],
     fields: [{ name: 'email', label: t('Email'), type: 'email', required: true }, { name: 'first_name', label: t('First name') }, { name: 'last_name', label: t('Last name') }, { name: 'access', label: t('Access'), required: true, options: accesses }],
     defaults: { access: 'write' }, made: (u) => invite(u),
-    actions: (u) => html`${u.active && button(t('Invite'), () => invite(u))}${u.active
+    actions: (u) => may('admin') && html`${u.active && button(t('Invite'), () => invite(u))}${u.active
       ? button(t('Deactivate…'), asked(t('Deactivate {email}?', { email: u.email }), t('Deactivate'), () => post(`/v1/users/${u.id}/deactivate`, {})), 'danger')
       : button(t('Activate'), done(() => post(`/v1/users/${u.id}/activate`, {})))}`,
   },
@@ -54,7 +56,7 @@ const parts = {
     columns: [[t('Name'), (k) => k.name], [t('Access'), (k) => words(k.access)], [t('Status'), (k) => status(k.active ? 'active' : 'disabled')], [t('Last used'), (k) => when(k.last_used_at)]],
     fields: [{ name: 'name', label: t('Name'), required: true }, { name: 'access', label: t('Access'), required: true, options: accesses }], defaults: { access: 'write' },
     made: (k) => showOnce(t('The new API key'), k.key, t('It is shown only once.')),
-    actions: (k) => k.active && button(t('Deactivate…'), asked(t('Deactivate the key “{name}” for ever?', { name: k.name }), t('Deactivate'), () => post(`/v1/api-keys/${k.id}/deactivate`, {})), 'danger'),
+    actions: (k) => may('admin') && k.active && button(t('Deactivate…'), asked(t('Deactivate the key “{name}” for ever?', { name: k.name }), t('Deactivate'), () => post(`/v1/api-keys/${k.id}/deactivate`, {})), 'danger'),
   },
   fields: {
     title: t('Fields'), empty: t('No custom fields yet.'), load: got('/v1/fields'), path: '/v1/fields',
@@ -94,7 +96,7 @@ async function invite(user) {
 
 /** @param {string} now @param {unknown} content @param {unknown} [action] */
 const frame = (now, content, action) => html`<div class="page">${heading({ title: t('Settings'), actions: action })}
-  <div class="tabs">${sections.map(([name, title]) => html`<a href=${link(`/settings/${name}`)} aria-current=${name === now ? 'page' : null}>${title}</a>`)}</div>${content}</div>`;
+  <div class="tabs">${sections.filter(([name]) => name !== 'keys' || may('admin')).map(([name, title]) => html`<a href=${link(`/settings/${name}`)} aria-current=${name === now ? 'page' : null}>${title}</a>`)}</div>${content}</div>`;
 
 /** @type {PageModule} */
 export const settingsPage = {
@@ -112,14 +114,14 @@ export const settingsPage = {
     const part = parts[model.name];
     const allowed = part.fields && may(part.admin ? 'admin' : 'write');
     return frame(model.name, model.items.length === 0 ? empty(part.empty)
-      : table([...part.columns.map(([label]) => label), ''], model.items.map((/** @type {any} */ item) => [...part.columns.map(([, show]) => show(item)), html`<span class="buttons">${part.actions?.(item)}</span>`])), allowed && button(t('New'), () => create(part), 'primary'));
+      : table([...part.columns.map(([label]) => label), ''], model.items.map((/** @type {any} */ item) => [...part.columns.map(([, show]) => show(item)), html`<span class="buttons">${part.actions?.(item)}</span>`])), allowed && button(t('New…'), () => create(part), 'primary'));
   },
 };
 
 /** @param {Part} part */
 async function create(part) {
   const made = await form({
-    title: part.title, action: t('Create'), body: (state) => (part.fields || []).map((f) => field(state, f)),
+    title: t('{kind}: new', { kind: part.title }), action: t('Create'), body: (state) => (part.fields || []).map((f) => field(state, f)),
     submit: ({ values, key }) => {
       const body = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value !== ''));
       for (const name of ['triggers', 'allowed_values']) if (typeof body[name] === 'string') body[name] = body[name].split(',').map((/** @type {string} */ s) => s.trim());
@@ -173,7 +175,7 @@ export const webhookPage = {
   },
   view({ path, subscription: s, attempts, filter }) {
     const at = link(`/settings/webhooks/${s.id}`);
-    return html`<div class="page">${heading({ up: ['/settings/webhooks', t('Webhooks')], title: s.url, note: html`${status(s.status)} ${s.triggers.join(', ')}`, actions: may('admin') && html`${button(t('Test'), done(async () => { await post(`${path}/test`, {}); toast(t('A test event is on its way')); }))}
+    return html`<div class="page">${heading({ up: ['/settings/webhooks', t('Webhooks')], title: s.url, note: html`${status(s.status)} ${s.triggers.join(', ')}`, actions: may('admin') && html`${button(t('Test'), done(async () => { await post(`${path}/test`, {}); toast(t('A test event is on its way')); later(); }))}
         ${button(s.status === 'active' ? t('Pause') : t('Activate'), done(() => patch(path, { status: s.status === 'active' ? 'paused' : 'active' })))}
         ${button(t('Redeliver failed…'), () => redeliverFailed(path))}
         ${button(t('Rotate the secret…'), asked(t('Make a new secret? The old one works for another day.'), t('Rotate'), async () => { const made = await post(`${path}/rotate-secret`, {}); await showOnce(t('The new secret'), made.secret, t('It is shown only once.')); }))}
@@ -182,7 +184,7 @@ export const webhookPage = {
       ${s.consecutive_failures > 0 && html`<p class="notice bad">${t('The last {n} attempts failed, most recently {when}.', { n: s.consecutive_failures, when: when(s.last_failure_at) })}</p>`}
       <div class="tabs"><a href=${at} aria-current=${filter ? null : 'page'}>${t('All attempts')}</a><a href=${`${at}?status=failed`} aria-current=${filter === 'failed' ? 'page' : null}>${t('Failed')}</a></div>
       ${attempts.data.length === 0 ? empty(t('Nothing was delivered yet.')) : table([t('When'), t('Event'), t('Attempt'), t('Result'), t('Duration'), ''], attempts.data.map((/** @type {any} */ a) => [
-        when(a.created_at), a.trigger_key, a.attempt, html`${status(a.status)} <span class="soft">${(a.error || a.response_code || '').toString().replace(/^\w+: /, '')}</span>`, `${a.duration_ms} ms`, may('admin') && button(t('Redeliver'), done(() => post(`${path}/deliveries/${a.id}/redeliver`, {})))]))}
+        when(a.created_at), a.trigger_key, a.attempt, html`${status(a.status)} <span class="soft">${(a.error || a.response_code || '').toString().replace(/^\w+: /, '')}</span>`, `${a.duration_ms} ms`, may('admin') && button(t('Redeliver'), done(async () => { await post(`${path}/deliveries/${a.id}/redeliver`, {}); later(); }))]))}
     </div>`;
   },
 };

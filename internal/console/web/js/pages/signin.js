@@ -1,6 +1,6 @@
 // @ts-check
 // Signing in, and the page that a one-time link opens.
-import { post } from '../api.js';
+import { ApiError, post } from '../api.js';
 import { FormState } from '../components/dialog.js';
 import { field } from '../components/field.js';
 import { html, render } from '../dom.js';
@@ -48,13 +48,15 @@ function page(app, { title, action, fields, submit, done, note }) {
 /** The page of a one-time link: a password may be set. @param {HTMLElement} app @returns {Promise<void>} */
 export function welcome(app) {
   const token = new URLSearchParams(location.hash.slice(1)).get('token') || '';
-  history.replaceState(null, '', location.pathname); // the token stays out of the history
   return new Promise((resolve) => {
     page(app, {
-      title: t('Welcome to Prospector'), action: t('Continue'), done: resolve,
+      title: t('Welcome to Prospector'), action: t('Continue'), done: () => resolve(),
       note: t('This link works once. Without a password you need another link to sign in again.'),
-      fields: (state) => field(state, { name: 'password', label: t('Choose a password'), type: 'password', autocomplete: 'new-password', help: t('At least 10 characters. You can leave it empty in a demo.') }),
-      submit: ({ values }) => post('/v1/sessions/redeem', { token, ...(values.password ? { password: values.password } : {}) }, { quiet: true }),
+      fields: (state) => field(state, { name: 'password', label: t('Choose a password'), type: 'password', autocomplete: 'new-password', help: t('At least 10 characters.') }),
+      submit: async ({ values }) => {
+        if (!token) throw new ApiError(422, 'validation_failed', t('This link is incomplete. Open the whole link, or ask an admin for a new one.'), [], 0);
+        return post('/v1/sessions/redeem', { token, ...(values.password ? { password: values.password } : {}) }, { quiet: true });
+      },
     });
   });
 }

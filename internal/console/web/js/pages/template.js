@@ -80,10 +80,13 @@ async function render(model) {
     model.texts = steps;
     model.invalid = '';
   } catch (error) {
-    if (run === model.run) model.invalid = /** @type {Error} */ (error).message;
+    if (run === model.run) model.invalid = inWords(/** @type {Error} */ (error).message);
   }
   update();
 }
+
+/** An error of the API, which counts steps from 0. @param {string} message */
+const inWords = (message) => message.replace(/steps\[(\d+)\]\.(\w+)/g, (_, n, name) => t('Step {n}, {field}', { n: Number(n) + 1, field: words(name).toLowerCase() }));
 
 /** Sends the email of the step to oneself. @param {Item} model */
 async function test(model) {
@@ -208,7 +211,7 @@ function editor(model) {
   const form = formOf(step, model, `steps[${at}].`);
   const incoming = x.transitions.filter((/** @type {Item} */ e) => e.to_step_index === at);
   const isEmail = step.type.endsWith('email');
-  return html`<div class="form"><div class="columns">${field(form, { name: 'type', label: t('Type'), required: true, options: optionsOf(types) })}${field(form, { name: 'title', label: t('Title') })}</div>
+  return html`<fieldset class="form" ?disabled=${!may('write')}><div class="columns">${field(form, { name: 'type', label: t('Type'), required: true, options: optionsOf(types) })}${field(form, { name: 'title', label: t('Title') })}</div>
     ${incoming.map((/** @type {Item} */ e) => {
       const wait = formOf(e, model, `transitions[${x.transitions.indexOf(e)}].`);
       return html`<div class="columns">${field({ ...wait, values: { ...e, from_step_index: String(e.from_step_index) }, set: (/** @type {string} */ name, /** @type {string} */ v) => wait.set(name, Number(v)) }, { name: 'from_step_index', label: t('After step'), required: true, options: x.steps.map((/** @type {Item} */ s, /** @type {number} */ i) => ({ value: String(i), label: `${i + 1} ${s.title || words(s.type)}` })).filter((/** @type {Item} */ o) => o.value !== String(at)) })}
@@ -218,7 +221,7 @@ function editor(model) {
     ${isEmail && field(form, { name: 'subject', label: t('Subject'), help: at ? t('Empty: a reply in the same thread.') : '' })}
     ${field(form, { name: 'message', label: isEmail ? t('Message') : t('Notes'), rows: 10 })}
     <div class="field"><label for="token">${t('Insert')}</label><select id="token" @change=${(e) => { insert(model, e.target.value); e.target.value = ''; }}><option value=""></option>
-      ${[...tokens.map((token) => `{{${token}}}`), ...Object.keys(x.blocks || {}).map((id) => `[[block:${id}]]`)].map((token) => html`<option value=${token}>${token}</option>`)}</select></div></div>`;
+      ${[...tokens.map((token) => `{{${token}}}`), ...Object.keys(x.blocks || {}).map((id) => `[[block:${id}]]`)].map((token) => html`<option value=${token}>${token}</option>`)}</select></div></fieldset>`;
 }
 
 /** Inserts a token at the caret of the message. @param {Item} model @param {string} token */
@@ -227,6 +230,7 @@ function insert(model, token) {
   const step = model.template.steps[model.step];
   const at = area?.selectionStart ?? 0;
   step.message = (step.message || '').slice(0, at) + token + (step.message || '').slice(at);
+  if (area) area.value = step.message; // a render leaves the field alone in which somebody types
   changed(model);
   requestAnimationFrame(() => { area?.focus(); area?.setSelectionRange(at + token.length, at + token.length); });
 }
@@ -261,7 +265,7 @@ async function save(model) {
     for (const { path, message } of details) model.errors[path] ??= message;
     const inStep = /^steps\[(\d+)\]/.exec(details[0]?.path || '');
     if (inStep) model.step = Number(inStep[1]);
-    model.problem = details.length ? t('{n} to correct: {first}', { n: details.length, first: `${details[0].path}: ${details[0].message}` }) : /** @type {Error} */ (error).message;
+    model.problem = details.length ? t('{n} to correct: {first}', { n: details.length, first: inWords(`${details[0].path}: ${details[0].message}`) }) : /** @type {Error} */ (error).message;
     requestAnimationFrame(() => requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector('[aria-invalid="true"]'))?.focus()));
   } finally {
     model.isBusy = false;

@@ -1,0 +1,122 @@
+package browsertest
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// TestWaysBack goes from a record back to the list it was opened from, and leaves a template that is not saved.
+func TestWaysBack(t *testing.T) {
+	b := open(t, 1280)
+	b.signInAsNew()
+	b.visit("/contacts?q=director&sort=last_name")
+	b.click("tbody a", "")
+	b.until(`location.pathname.startsWith('/app/contacts/') && document.querySelector('.heading a')?.innerText.startsWith('‹ Contacts, 1 of ')`)
+	b.click(".heading a", "‹ Contacts")
+	b.until(`location.pathname === '/app/contacts' && location.search === '?q=director&sort=last_name'`)
+
+	b.goTo("Templates")
+	b.click("button", "New")
+	b.click("button", "One email")
+	for _, answer := range []string{"Cancel", "Leave"} {
+		_ = eval[bool](b, `history.back() || true`)
+		b.shows("Leave without saving?")
+		b.click("button", answer)
+		if answer == "Cancel" {
+			b.until(`location.pathname === '/app/templates/new' && !document.querySelector('dialog[open]')`)
+			b.shows("not saved")
+		}
+	}
+	b.until(`location.pathname === '/app/templates'`)
+	b.check()
+}
+
+// TestChoices requires that a list of choices shows what is chosen, and that a filter without a value is refused.
+func TestChoices(t *testing.T) {
+	b := open(t, 1280)
+	b.signInAsNew()
+	b.visit("/contacts")
+	b.click("button", "+ Filter")
+	b.until(`document.querySelector('#rule-field').selectedOptions[0].text !== 'ID'`)
+	b.choose("#rule-field", "Heat score")
+	b.until(`document.querySelector('#rule-value').selectedOptions[0].text === 'Choose…'`)
+	b.click("button", "Apply")
+	b.shows("Enter a value.")
+	b.choose("#rule-value", "Cold")
+	b.click("button", "Apply")
+	b.until(`location.search === '?f=scoring.heat_score:is:cold'`)
+
+	tag := shared.create(t, "/v1/tags", map[string]any{"name": "Chosen", "color": "red", "object_type": "contact"})
+	b.visit("/contacts")
+	b.click("button", "+ Filter")
+	b.choose("#rule-field", "Tags")
+	b.choose("#rule-value", "Chosen")
+	b.click("button", "Apply")
+	b.until(fmt.Sprintf(`location.search === '?f=tags:is:%s' && document.querySelector('.chip.on').innerText.includes('Chosen')`, tag))
+
+	b.visit("/market")
+	b.choose("[data-field=ask]", "hiring")
+	b.until(`document.querySelector('[data-field=answer]').selectedOptions[0].text === 'Choose…'`)
+	b.check()
+}
+
+// TestTokensAreInserted inserts a token into a message: the field shows it at once.
+func TestTokensAreInserted(t *testing.T) {
+	b := open(t, 1280)
+	b.expected = append(b.expected, "status of 422")
+	b.signInAsNew()
+	b.visit("/templates/new")
+	b.click("button", "One email")
+	b.focus("[data-field=message]")
+	_ = eval[bool](b, `document.activeElement.select() || true`)
+	b.keys("Dear ")
+	b.choose("#token", "{{recipient.first_name}}")
+	b.until(`document.querySelector('[data-field=message]').value === 'Dear {{recipient.first_name}}' && document.activeElement.matches('[data-field=message]')`)
+	b.keys(kb.Backspace + kb.Backspace)
+	b.shows("Step 1, message:")
+}
+
+// TestReloadedLink reloads the page of a one-time link, and opens it without its token.
+func TestReloadedLink(t *testing.T) {
+	b := open(t, 1280)
+	b.run(chromedp.Navigate(shared.url + "/app/welcome"))
+	b.until(find("button", "Continue"))
+	b.keys(kb.Enter)
+	b.shows("This link is incomplete.")
+	b.run(chromedp.Navigate(shared.invite(t)), chromedp.Reload())
+	b.until(find("button", "Continue"))
+	b.keys(kb.Enter)
+	b.shows("Needs you")
+	if hash := eval[string](b, `location.hash`); hash != "" {
+		t.Errorf("the token stays in the address: %s", hash)
+	}
+}
+
+// TestTaskOfAPerson completes a task by a double click, which is no conflict, and follows it to its contact and to a
+// message that the contact got.
+func TestTaskOfAPerson(t *testing.T) {
+	b := open(t, 1280)
+	b.signInAsNew()
+	message := shared.first(t, "/v1/outbox/list", map[string]any{"page_size": 1})
+	task := shared.create(t, "/v1/tasks", map[string]any{"title": "Call twice", "type": "call", "contact_id": message["contact_id"], "due_at": time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)})
+	b.visit("/tasks/" + task)
+	b.until(find(".heading button", "Done"))
+	_ = eval[bool](b, fmt.Sprintf(`(() => { const done = %s; done.click(); done.click(); return true; })()`, find(".heading button", "Done")))
+	b.shows("Status saved")
+	b.until("!" + find(".heading button", "Done"))
+	if eval[bool](b, `document.querySelector('dialog[open]') !== null`) {
+		t.Error("a double click is a conflict with oneself")
+	}
+	if got := shared.call(t, http.MethodGet, "/v1/tasks/"+task, nil)["data"].(map[string]any)["status"]; got != "completed" {
+		t.Errorf("the task is %v", got)
+	}
+	b.click(fmt.Sprintf(".linked a[href$='%s']", message["contact_id"]), "")
+	b.click(".timeline a", fmt.Sprint(message["subject"]))
+	b.until(fmt.Sprintf(`document.querySelector('.peek')?.textContent.includes(%s)`, quote(fmt.Sprint(message["body"])[:20])))
+	b.check()
+}
