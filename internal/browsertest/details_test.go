@@ -51,6 +51,19 @@ func TestChoices(t *testing.T) {
 	b.click("button", "Apply")
 	b.until(`location.search === '?f=scoring.heat_score:is:cold'`)
 
+	// A comma belongs to the text that must be contained. What the service refuses shows no records.
+	b.visit("/contacts")
+	b.click("button", "+ Filter")
+	b.choose("#rule-field", "Title")
+	b.choose("#rule-condition", "contains")
+	b.focus("#rule-value")
+	b.keys("ceo, cfo" + kb.Enter)
+	b.until(`document.querySelector('h1').innerText.startsWith('Contacts 0 of ')`)
+	b.expected = append(b.expected, "status of 422")
+	b.visit("/contacts?f=foo:is:bar")
+	b.shows(`"foo" is not a field of contacts`)
+	b.until(`document.querySelectorAll('.table tbody tr[aria-rowindex]').length === 0`)
+
 	tag := shared.create(t, "/v1/tags", map[string]any{"name": "Chosen", "color": "red", "object_type": "contact"})
 	b.visit("/contacts")
 	b.click("button", "+ Filter")

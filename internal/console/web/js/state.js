@@ -22,8 +22,8 @@ export function prefer(name, value) {
   return saving;
 }
 
-/** The list from which a record was opened. @type {{path: string, href: string, total: number, ids: string[]}} */
-export const origin = { path: '', href: '', total: 0, ids: [] };
+/** The list that was left last. @type {{path: string, href: string, total: number, ids: string[], first: number}} */
+export const origin = { path: '', href: '', total: 0, ids: [], first: 0 };
 
 /** Whether the user may do what needs an access. @param {'read' | 'write' | 'admin'} needed */
 export function may(needed) {

@@ -24,8 +24,8 @@ function stableID(name) {
 export function field(form, options) {
   const { name, label, help } = options;
   const id = stableID(name);
-  const error = form.errors[name];
   const value = form.values[name];
+  const error = form.errors[name] && options.type === 'reference' && value && !isID(value) ? t('Nothing has this name. Choose one from the list.') : form.errors[name];
   const set = (/** @type {unknown} */ v) => form.set(name, v);
   if (options.type === 'boolean') {
     return html`<div class="field"><label class="check"><input id=${id} data-field=${name} type="checkbox" .checked=${Boolean(value)}
@@ -90,17 +90,21 @@ export function nameOf(record) {
 /** @type {Record<string, string>} */
 const pathOf = { audience: 'audiences', template: 'sequence-templates', account: 'accounts', contact: 'contacts', campaign: 'campaigns', user: 'users' };
 
-/** A field that finds a record by its name. @param {ControlOptions} o */
+/** @param {string} value */
+const isID = (value) => /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(value);
+
+/** A field that finds a record by its name. What is typed stays, so that an unknown name is refused. @param {ControlOptions} o */
 function picker(o) {
   const entity = pathOf[o.reference || ''] || o.reference || '';
   const listID = `${o.id}-options`;
-  if (o.value && !names[o.value]) void resolve(entity, o.value).then((name) => { if (name) o.set(o.value); });
+  if (o.value && isID(o.value) && !names[o.value]) void resolve(entity, o.value).then((name) => { if (name) o.set(o.value); });
   return html`<input id=${o.id} data-field=${o.name} type="text" list=${listID} autocomplete="off" dir="auto" aria-invalid=${o.error ? 'true' : null}
     placeholder=${o.placeholder || t('Type a name')} .value=${o.value ? names[o.value] || o.value : ''}
     @input=${async (e) => {
       const text = e.target.value;
       const known = Object.keys(names).find((id) => names[id] === text && e.target.list?.querySelector(`[data-id="${id}"]`));
-      if (known || !text) return o.set(known || null);
+      o.set(known || text || null);
+      if (known || !text) return;
       await suggest(entity, text, e.target.list);
     }}><datalist id=${listID}></datalist>`;
 }

@@ -81,8 +81,8 @@ function editGroup(fields, group) {
   });
 }
 
-/** Conditions that take several values. */
-const takesList = new Set(['is', 'is_not', 'contains', 'not_contains']);
+/** Whether a condition takes several values. @param {Field} field @param {string} condition */
+const takesList = (field, condition) => /^is(_not)?$/.test(condition) || (field.type === 'multi' && /contains$/.test(condition));
 
 /** The conditions of a field without those that say the same as others. @param {Field} field @param {string} [used] */
 const conditionsOf = ({ conditions }, used) => conditions.filter((c) => c === used || !(c === 'equals' && conditions.includes('is')) && !(/^(greater|less)_than$/.test(c) && conditions.includes('is_before')));
@@ -136,7 +136,7 @@ function valueInput(field, condition, state) {
   if (allowed.length > 0) return control({ ...base, options: optionsOf(allowed) });
   if (field.type === 'reference') return control({ ...base, type: 'reference', reference: field.reference || guessReference(field.key) });
   if (field.type === 'date' || field.type === 'datetime') return control({ ...base, type: 'date', value: String(value ?? '').slice(0, 10) });
-  return control({ ...base, type: field.type === 'number' ? 'number' : 'text', placeholder: takesList.has(condition) ? t('one or several, with commas') : '' });
+  return control({ ...base, type: field.type === 'number' ? 'number' : 'text', placeholder: takesList(field, condition) ? t('one or several, with commas') : '' });
 }
 
 /** @param {Field} field @returns {string[]} */
@@ -160,7 +160,7 @@ function parse(field, condition, value) {
   if (typeof value !== 'string') return value;
   if (field.type === 'datetime' && /^\d{4}-\d\d-\d\d$/.test(value)) return `${value}T00:00:00Z`;
   const isText = !['reference', 'date', 'datetime'].includes(field.type);
-  const parts = isText && takesList.has(condition) ? value.split(',').map((s) => s.trim()).filter(Boolean) : [value.trim()];
+  const parts = isText && takesList(field, condition) ? value.split(',').map((s) => s.trim()).filter(Boolean) : [value.trim()];
   const values = parts.map((part) => read(field.type === 'number' ? 'number' : 'text', part));
   return values.length === 1 ? values[0] : values;
 }

@@ -1,6 +1,7 @@
 // @ts-check
 // A table of any length. It renders the visible rows and fetches blocks of records as they come into
 // view. The scrollbar stands for the exact total.
+import { ApiError } from '../api.js';
 import { html, keyed, render } from '../dom.js';
 import { number, t, tn } from '../text.js';
 import { announce } from '../state.js';
@@ -28,6 +29,7 @@ export class Table {
     this.loading = new Map();
     this.total = -1; // not known yet
     this.damaged = 0;
+    this.problem = ''; // why the service refuses the query
     /** @type {Set<string>} */
     this.selected = new Set();
     this.cursor = -1;
@@ -68,6 +70,11 @@ export class Table {
 
   #firstVisible() {
     return Math.max(0, Math.floor((this.element.scrollTop * this.#scale()) / this.rowHeight()));
+  }
+
+  /** The first row on the screen. */
+  get first() {
+    return this.#firstVisible();
   }
 
   /** @param {number} row */
@@ -111,6 +118,7 @@ export class Table {
       if (generation !== this.generation) return;
       const known = this.total;
       this.total = page.pagination.total_count;
+      this.problem = '';
       this.damaged = page.meta.damaged || 0;
       this.blocks.set(block, page.data);
       this.element.classList.remove('dimmed');
@@ -118,9 +126,14 @@ export class Table {
       await this.options.onLoad?.(page);
     } catch (error) {
       if (abort.signal.aborted || generation !== this.generation) return;
-      if (old) this.blocks = old;
       this.element.classList.remove('dimmed');
-      this.error = error;
+      if (error instanceof ApiError && error.status === 422) { // no record matches what is refused
+        this.total = 0;
+        this.problem = error.message;
+        this.clearSelection();
+        return;
+      }
+      if (old) this.blocks = old;
       throw error;
     } finally {
       if (this.loading.get(block) === abort) this.loading.delete(block);
@@ -167,7 +180,7 @@ export class Table {
           <tr class="spacer" aria-hidden="true"><td colspan=${columns.length + 1} height=${Math.max(0, below)}></td></tr>
         </tbody>
       </table>
-      ${this.total === 0 && this.options.empty?.()}`, this.element);
+      ${this.total === 0 && (this.problem ? html`<p class="notice bad" role="alert">${this.problem}</p>` : this.options.empty?.())}`, this.element);
   }
 
   /** @param {Column} column @param {number} index */
@@ -177,7 +190,8 @@ export class Table {
     const order = !isSorted ? null : sort.startsWith('-') ? 'descending' : 'ascending';
     return html`<th scope="col" class=${column.number ? 'number' : ''} aria-sort=${order}>
       ${index === 0 && this.options.selectable
-        ? html`<span class="name"><input type="checkbox" aria-label=${t('Select all loaded rows')} .checked=${this.selected.size > 0}
+        ? html`<span class="name"><input type="checkbox" aria-label=${t('Select all loaded rows')} .checked=${this.selected.size > 0 && this.selected.size === this.records().length}
+            .indeterminate=${this.selected.size > 0 && this.selected.size < this.records().length}
             @change=${(e) => this.#selectLoaded(e.target.checked)}>${this.#label(column, order)}</span>`
         : this.#label(column, order)}
       ${this.options.onColumns && html`<span class="grip" aria-hidden="true" @pointerdown=${(e) => this.#resizeColumn(e, column)}></span>`}

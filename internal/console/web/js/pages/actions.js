@@ -91,12 +91,14 @@ export const actions = {
 
   async campaign(model) {
     const campaigns = (await all('/v1/campaigns/list')).filter((c) => c.status !== 'completed');
+    if (campaigns.length === 0) return toast(t('There is no campaign yet. Add the contacts to an audience, and create a campaign for it.'));
     const done = await form({
       title: tn(model.count, 'Add {n} contact to a campaign', 'Add {n} contacts to a campaign'), action: t('Add {n}', { n: number(model.count) }),
       body: (state) => html`${field(state, { name: 'campaign', label: t('Campaign'), required: true, options: campaigns.map((c) => ({ value: c.id, label: `${c.name} (${c.status})` })),
         help: campaigns.find((c) => c.id === state.values.campaign)?.status === 'active' ? t('This campaign is running: their first steps happen as soon as they are due.') : '' })}
         ${field(state, { name: 'name', label: t('Name of the new audience'), required: true, help: t('The contacts come in as an audience of the campaign.') })}`,
       submit: async ({ values, key }) => {
+        if (!values.campaign) throw new Error(t('Choose a campaign.'));
         const audience = await post('/v1/audiences', { name: values.name, contact_ids: [] }, { key });
         const added = await addTo(audience.id, model);
         await post(`/v1/campaigns/${values.campaign}/audiences/add`, { audience_ids: [audience.id] }, { key: newKey() });

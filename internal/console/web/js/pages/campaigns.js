@@ -96,7 +96,7 @@ function people(model) {
 function view(model) {
   const { campaign: c, stats: s } = model;
   const filter = (/** @type {string} */ value, reason = '') => link(`/campaigns/${c.id}${value ? `?status=${value}` : ''}${reason ? `&reason=${reason}` : ''}`);
-  const transport = c.transport === 'outbox' ? t('captured in the outbox, nothing leaves this server') : c.transport || '';
+  const transport = transportOf(c.transport);
   const stopped = Object.entries(s.stopped_by_reason).map(([reason, n]) => `${number(Number(n))} ${why(reason)}`).join(', ');
   return html`<div class="page list-page">
     ${heading({ up: ['/campaigns', t('Campaigns')], title: c.name, note: html`${c.held ? status('held') : status(c.status)} · <a href=${link(`/templates/${c.template_id}`)} dir="auto">${c.template_name}</a>${` · ${c.audiences.map((/** @type {Item} */ a) => a.name).join(', ')}`}${transport && ` · ${transport}`}${knownName(c.owner_id) && t(' · from {who}', { who: knownName(c.owner_id) })}`, actions: html`
@@ -117,6 +117,9 @@ function view(model) {
     ${model.table.element}
   </div>`;
 }
+
+/** @param {string | null} transport */
+const transportOf = (transport) => (transport === 'outbox' ? t('captured in the outbox, nothing leaves this server') : transport ? t('sent through {transport}', { transport: transport.toUpperCase() }) : '');
 
 /** @param {Item} step */
 const stepNote = (step) => ['waiting', 'held', 'failed', 'skipped'].filter((key) => step[key] > 0).map((key) => `${number(step[key])} ${key}`).join(', ');
@@ -149,8 +152,9 @@ async function simulate(model) {
 
 /** @param {Item} model */
 async function start(model) {
-  const s = await plan(model);
-  if (await confirm({ title: t('Start {name}?', { name: model.campaign.name }), text: summary(s), action: tn(s.contacts, 'Start for {n} person', 'Start for {n} people') })) await set(model, 'active');
+  const [s, mail] = await Promise.all([plan(model), may('admin') ? get('/v1/mail/status').catch(() => null) : null]);
+  const where = mail && html`<p>${transportOf(mail.transport)}</p>`;
+  if (await confirm({ title: t('Start {name}?', { name: model.campaign.name }), text: html`${summary(s)}${where}`, action: tn(s.contacts, 'Start for {n} person', 'Start for {n} people') })) await set(model, 'active');
 }
 
 /** @param {Item} model */

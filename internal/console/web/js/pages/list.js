@@ -85,12 +85,12 @@ export class ListModel {
     });
     this.focused = () => { if (!document.hidden) update(); };
     document.addEventListener('visibilitychange', this.focused);
-    void this.table.refresh({ first: (state.page - 1) * 100 }).catch((error) => toast(error.message, { bad: true }));
+    void this.table.refresh({ first: origin.href === kind.path + encode(state) ? origin.first : (state.page - 1) * 100 }).catch((error) => toast(error.message, { bad: true }));
   }
 
   close() {
     document.removeEventListener('visibilitychange', this.focused);
-    Object.assign(origin, { path: this.kind.path, href: this.kind.path + encode(this.view), total: this.table.total, ids: this.table.ids() });
+    Object.assign(origin, { path: this.kind.path, href: this.kind.path + encode(this.view), total: this.table.total, ids: this.table.ids(), first: this.table.first });
     this.table.close();
   }
 
@@ -322,7 +322,7 @@ function quickViews({ kind }) {
   const dates = { '{today}': startOfDay(0).toISOString(), '{tomorrow}': startOfDay(1).toISOString() };
   return html`<span class="tabs">${kind.quick?.map(([label, query]) => {
     const search = Object.entries(dates).reduce((text, [name, value]) => text.replace(name, value), query && `?${query}`);
-    return html`<a href=${link(kind.path + search)} aria-current=${decodeURIComponent(location.search) === search ? 'page' : null}>${label}</a>`;
+    return html`<a href=${link(kind.path + search)} aria-current=${String(new URLSearchParams(location.search)) === String(new URLSearchParams(search)) ? 'page' : null}>${label}</a>`;
   })}</span>`;
 }
 

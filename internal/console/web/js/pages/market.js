@@ -30,7 +30,7 @@ export const marketPage = {
   },
   keys: (model) => ({ 'Ctrl Enter': () => void prepare(model) }),
   view: (model) => html`<div class="page">
-    ${heading({ title: t('New market'), note: model.estimate ? tn(model.estimate.companies, '{n} company', '{n} companies') + (model.form.values.ask ? t(' · research of at most {n}', { n: number(model.estimate.companies) }) : '') : '\u00a0', actions: may('write') && button(t('Prepare Preview'), () => prepare(model), 'primary') })}
+    ${heading({ title: t('New market'), note: model.estimate && model.funnel.length > 1 ? tn(model.estimate.companies, '{n} company', '{n} companies') + (model.form.values.ask ? t(' · research of at most {n}', { n: number(model.estimate.companies) }) : '') : '\u00a0', actions: may('write') && button(t('Prepare Preview'), () => prepare(model), 'primary') })}
     <div class="two"><div class="section">
         ${section(t('Companies'), html`${filterBar({ view: () => model.view, fields: model.schema.fields, onChange: (rules, where) => { Object.assign(model.view, { rules, where }); changed(model); } })}
           ${input('market-q', t('Words in the description'), model.view.q, (v) => { model.view.q = v; changed(model); })}`)}
@@ -40,7 +40,7 @@ export const marketPage = {
           ${field(model.form, { name: 'ask', label: t('To be answered for each company'), options: model.signals.map((/** @type {Item} */ f) => ({ value: f.id, label: f.ai.question })) })}
           ${model.form.values.ask && field(model.form, { name: 'answer', label: t('The answer must be'), ...answerOf(model) })}</div>`)}</div>
       ${section(t('Funnel'), html`${!model.view.rules.length && !model.view.where && !model.view.q && soft(t('Describe companies first. Counts appear as you type.'))}
-        ${bars(model.funnel)}
+        ${bars(model.funnel)}${model.funnel[0]?.value === 0 && html`<p class="notice warn">${t('The catalogue is empty. The operator fills it with: prospector catalog import.')}</p>`}
         ${model.balance.accounts.remaining !== null && html`<p class="soft">${t('{n} accounts left this month', { n: number(model.balance.accounts.remaining) })}</p>`}`)}</div></div>`,
 };
 

@@ -151,7 +151,7 @@ function editor(model, f, before) {
   };
   return html`<form @submit=${(e) => { e.preventDefault(); finish(); }} @focusout=${(e) => { if (!(/** @type {HTMLElement} */ (e.currentTarget)).contains(/** @type {Node} */ (e.relatedTarget))) finish(); }}
     @keydown=${(e) => { if (e.key === 'Escape') { model.editing = ''; update(); } }}>
-    ${control({ id: 'inline', name: f.key, label: f.label, type: f.type, value: model.state.values[f.key], error: model.state.errors[f.key],
+    ${control({ id: 'inline', name: f.key, label: f.label, type: f.type, value: f.type === 'boolean' ? String(model.state.values[f.key] ?? '') : model.state.values[f.key], error: model.state.errors[f.key],
       set: (v) => model.state.set(f.key, v), options: f.type === 'boolean' ? [{ value: 'true', label: t('yes') }, { value: 'false', label: t('no') }] : allowed.length ? optionsOf(allowed) : undefined,
       reference: f.type === 'reference' ? f.reference || guessReference(f.key) : null, rows: f.key === 'notes' || f.key === 'description' ? 5 : undefined })}
     ${model.state.errors[f.key] && html`<span class="error">${model.state.errors[f.key]}</span>`}
@@ -161,6 +161,7 @@ function editor(model, f, before) {
 /** Saves one field, if nobody has changed the record meanwhile. @param {any} model @param {string} key @param {any} value */
 async function save(model, key, value) {
   if (model.isSaving) return;
+  if (key === 'do_not_contact' && String(value) === 'false' && !await confirm({ title: t('Allow messages to {name} again?', { name: nameOf(model.record) }), action: t('Allow messages') })) return reload();
   const before = key.split('.').reduce((v, part) => v?.[part], model.record);
   const f = model.schema.fields.find((/** @type {Item} */ other) => other.key === key);
   const sent = f?.type === 'boolean' ? value === true || value === 'true' : value ?? null;

@@ -47,7 +47,7 @@ const parts = {
     columns: [[t('Name'), (u) => [u.first_name, u.last_name].filter(Boolean).join(' ') || u.email], [t('Email'), (u) => u.email], [t('Access'), (u) => words(u.access)], [t('Status'), (u) => status(u.active ? 'active' : 'disabled')], [t('Last seen'), (u) => when(u.last_seen_at)]],
     fields: [{ name: 'email', label: t('Email'), type: 'email', required: true }, { name: 'first_name', label: t('First name') }, { name: 'last_name', label: t('Last name') }, { name: 'access', label: t('Access'), required: true, options: accesses }],
     defaults: { access: 'write' }, made: (u) => invite(u),
-    actions: (u) => may('admin') && html`${u.active && button(t('Invite'), () => invite(u))}${u.active
+    actions: (u) => may('admin') && html`${button(t('Change…'), () => changeUser(u))}${u.active && button(t('Invite'), () => invite(u))}${u.active
       ? button(t('Deactivate…'), asked(t('Deactivate {email}?', { email: u.email }), t('Deactivate'), () => post(`/v1/users/${u.id}/deactivate`, {})), 'danger')
       : button(t('Activate'), done(() => post(`/v1/users/${u.id}/activate`, {})))}`,
   },
@@ -86,6 +86,15 @@ const parts = {
     defaults: { triggers: '*' }, made: (s) => showOnce(t('The secret of the webhook'), s.secret, t('It signs the deliveries and is shown only once.')),
   },
 };
+
+/** @param {any} user */
+async function changeUser({ id, ...user }) {
+  const saved = await form({
+    title: user.email, action: t('Save'), body: (state) => [{ name: 'first_name', label: t('First name') }, { name: 'last_name', label: t('Last name') }, { name: 'access', label: t('Access'), required: true, options: accesses }].map((f) => field(state, f)),
+    submit: ({ values: { first_name, last_name, access } }) => patch(`/v1/users/${id}`, { first_name, last_name, access }),
+  }, user);
+  if (saved) await reload();
+}
 
 /** @param {any} user */
 async function invite(user) {
@@ -140,9 +149,10 @@ function organization(o) {
       title: t('Organization'), action: t('Save'),
       body: (state) => html`<div class="columns">${field(state, { name: 'name', label: t('Name'), required: true })}${field(state, { name: 'time_zone', label: t('Time zone'), required: true, help: t('such as Europe/Berlin') })}
         ${field(state, { name: 'from_hour', label: t('Send from, hour'), type: 'number' })}${field(state, { name: 'to_hour', label: t('Send until, hour'), type: 'number' })}</div>
+        ${field(state, { name: 'holidays', label: t('Holidays'), help: t('dates such as 2026-12-25, with commas') })}
         ${field(state, { name: 'postal_address', label: t('Postal address'), rows: 3 })}${field(state, { name: 'mail_footer', label: t('Mail footer'), rows: 4 })}`,
-      submit: ({ values: v }) => patch('/v1/organization', { name: v.name, time_zone: v.time_zone, postal_address: v.postal_address, mail_footer: v.mail_footer, sending_window: { from_hour: v.from_hour, to_hour: v.to_hour } }),
-    }, { ...o, from_hour: o.sending_window.from_hour, to_hour: o.sending_window.to_hour });
+      submit: ({ values: v }) => patch('/v1/organization', { name: v.name, time_zone: v.time_zone, postal_address: v.postal_address, mail_footer: v.mail_footer, holidays: (v.holidays || '').split(',').map((/** @type {string} */ s) => s.trim()).filter(Boolean), sending_window: { from_hour: v.from_hour, to_hour: v.to_hour } }),
+    }, { ...o, holidays: o.holidays.join(', '), from_hour: o.sending_window.from_hour, to_hour: o.sending_window.to_hour });
     if (saved) { session.organization = saved; await reload(); }
   };
   return html`<section class="section">${pairs([[t('Name'), o.name], [t('Time zone'), o.time_zone], [t('Business days'), o.business_days.map((/** @type {number} */ d) => shortDay(`2024-01-0${d}T12:00:00Z`).slice(0, 3)).join(', ')], [t('Sending window'), `${o.sending_window.from_hour}:00–${o.sending_window.to_hour}:00`],
