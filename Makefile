@@ -5,7 +5,7 @@ export CGO_ENABLED ?= 0
 SOAK_ROUNDS ?= 100
 FUZZ_TIME ?= 60s
 
-.PHONY: help build demo test race lint cover client lint-api check-console browser screenshots bench soak fuzz ci clean
+.PHONY: help build demo test race lint cover client lint-api check-console browser bench-console screenshots bench soak fuzz ci clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ check-console: ## check the types of the console's scripts, if npm is installed
 
 browser: ## test the console in chromium, if it is installed
 	cd internal/browsertest && go test -count 1 -timeout 30m .
+
+bench-console: ## measure the console in chromium with 100,000 contacts, and print each value with its budget
+	cd internal/browsertest && PROSPECTOR_CONTACTS=100000 go test -count 1 -v -timeout 30m -run 'TestFileBudget|TestTableBudget' .
 
 screenshots: ## renew the pictures of docs/console.md; needs chromium
 	cd internal/browsertest && PROSPECTOR_SCREENSHOTS=$(CURDIR)/docs/images go test -count 1 -run TestScreenshots .

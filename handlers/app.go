@@ -24,7 +24,9 @@ func newApp() (*app, error) {
 	}
 	a := &app{shell: newPage(shell), files: map[string]*asset{}}
 	for name, file := range files {
-		a.files[appPath+"-/"+name] = newAsset(file.ContentType, file.Body)
+		served := newAsset(file.ContentType, file.Body)
+		served.offerBrotli()
+		a.files[appPath+"-/"+name] = served
 	}
 	return a, nil
 }

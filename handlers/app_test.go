@@ -1,7 +1,9 @@
 package handlers_test
 
 import (
+	"bytes"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -52,4 +54,58 @@ func TestApp(t *testing.T) {
 	}
 	anyone.Get("/app/-/nothing").Fails(http.StatusNotFound, "not_found", "")
 	anyone.Post("/app/", nil).Fails(http.StatusMethodNotAllowed, "method_not_allowed", "")
+}
+
+// appFile is how much a file of the console takes: plain, as it is sent to a browser, and with gzip.
+type appFile struct{ plain, sent, gzipped int }
+
+func (f *appFile) add(other appFile) {
+	f.plain, f.sent, f.gzipped = f.plain+other.plain, f.sent+other.sent, f.gzipped+other.gzipped
+}
+
+// TestAppSize limits what a browser loads: all scripts and style sheets, and those of the first page. The limits are for
+// the sum of the files, each as it is sent. Every coding has the same content.
+func TestAppSize(t *testing.T) {
+	app := apptest.New(t)
+	files := map[string]appFile{}
+	imports := regexp.MustCompile(`["'](\.\.?/[\w./-]+\.js)["']`)
+	var follow func(name string)
+	follow = func(name string) {
+		if _, known := files[name]; known {
+			return
+		}
+		sent, body := content(t, remote(app, "GET", name, "", "", "Accept-Encoding", "gzip, deflate, br, zstd"))
+		gzipped, unzipped := content(t, remote(app, "GET", name, "", "", "Accept-Encoding", "gzip, br;q=0"))
+		_, plain := content(t, remote(app, "GET", name, "", ""))
+		if len(plain) == 0 || !bytes.Equal(body, plain) || !bytes.Equal(unzipped, plain) {
+			t.Errorf("%s: %d bytes from brotli, %d from gzip, %d plain", name, len(body), len(unzipped), len(plain))
+		}
+		files[name] = appFile{len(plain), len(sent), len(gzipped)}
+		for _, m := range imports.FindAllSubmatch(plain, -1) {
+			follow((&url.URL{Path: name}).JoinPath("..", string(m[1])).Path)
+		}
+	}
+	_, shell := content(t, remote(app, "GET", "/app/", "", ""))
+	loaded := regexp.MustCompile(`(?:href|src)="(/app/-/[^"]+\.(?:js|css))"`).FindAllSubmatch(shell, -1)
+	var first, all appFile
+	for _, m := range loaded {
+		follow(string(m[1]))
+		first.add(files[string(m[1])])
+	}
+	for _, file := range files {
+		all.add(file)
+	}
+	t.Logf("%d files: %+v; first page: %d files, %+v", len(files), all, len(loaded), first)
+	const kB = 1024
+	for _, c := range []struct {
+		what      string
+		is, limit int
+	}{
+		{"all files", all.plain, 200 * kB}, {"all files as sent", all.sent, 60 * kB},
+		{"first page", first.plain, 90 * kB}, {"first page as sent", first.sent, 28 * kB}, {"requests of the first page", len(loaded), 20},
+	} {
+		if c.is > c.limit {
+			t.Errorf("%s: %d, want at most %d", c.what, c.is, c.limit)
+		}
+	}
 }

@@ -35,7 +35,7 @@ func newGzip(w io.Writer) *gzip.Writer {
 // longer than sending.
 func (c *call) wantsGzip() bool {
 	from, err := netip.ParseAddrPort(c.request.RemoteAddr)
-	return err == nil && !from.Addr().Unmap().IsLoopback() && acceptsGzip(c.request.Header)
+	return err == nil && !from.Addr().Unmap().IsLoopback() && accepts(c.request.Header, "gzip")
 }
 
 // compress compresses a response if that is worth it. An asset was compressed when it was made. A response with
@@ -79,8 +79,8 @@ func (s *stream) compress(header http.Header) {
 	}
 }
 
-// acceptsGzip reports whether the client accepts gzip, according to its Accept-Encoding.
-func acceptsGzip(h http.Header) bool {
+// accepts reports whether the client accepts a content coding, according to its Accept-Encoding.
+func accepts(h http.Header, wanted string) bool {
 	accepted := false
 	for part := range strings.SplitSeq(strings.Join(h.Values("Accept-Encoding"), ","), ",") {
 		coding, weight, _ := strings.Cut(part, ";")
@@ -88,8 +88,8 @@ func acceptsGzip(h http.Header) bool {
 		if name, value, _ := strings.Cut(strings.TrimSpace(weight), "="); strings.EqualFold(name, "q") {
 			q, _ = strconv.ParseFloat(value, 64) // an invalid weight counts as 0
 		}
-		switch strings.ToLower(strings.TrimSpace(coding)) {
-		case "gzip", "x-gzip":
+		switch strings.TrimPrefix(strings.ToLower(strings.TrimSpace(coding)), "x-") {
+		case wanted:
 			return q > 0
 		case "*":
 			accepted = q > 0

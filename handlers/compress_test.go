@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/andybalholm/brotli"
+
 	"prospector/internal/apptest"
 )
 
@@ -41,14 +43,19 @@ func content(t *testing.T, res *http.Response) (sent, plain []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res.Header.Get("Content-Encoding") == "" {
-		return sent, sent
+	var decoded io.Reader = bytes.NewReader(sent)
+	switch coding := res.Header.Get("Content-Encoding"); coding {
+	case "":
+	case "br":
+		decoded = brotli.NewReader(decoded)
+	case "gzip":
+		if decoded, err = gzip.NewReader(decoded); err != nil {
+			t.Fatalf("%s %v: %v", res.Status, res.Header, err)
+		}
+	default:
+		t.Fatalf("Content-Encoding: %s", coding)
 	}
-	z, err := gzip.NewReader(bytes.NewReader(sent))
-	if err != nil {
-		t.Fatalf("%s %v: %v", res.Status, res.Header, err)
-	}
-	if plain, err = io.ReadAll(z); err != nil {
+	if plain, err = io.ReadAll(decoded); err != nil {
 		t.Fatal(err)
 	}
 	return sent, plain

@@ -51,6 +51,8 @@ var owners = map[string][]string{
 	"github.com/RoaringBitmap":            {"index", "internal/tam"},
 	"github.com/julienschmidt/httprouter": {"handlers"},
 	"github.com/klauspost/compress":       {"handlers"},
+	"github.com/andybalholm/brotli":       {"handlers"},
+	"github.com/tdewolff/minify":          {"internal/console"},
 	"github.com/prometheus":               {"handlers"},
 	"github.com/spf13/cobra":              {"cmd"},
 	"github.com/spf13/viper":              {"internal/service"},

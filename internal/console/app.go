@@ -5,17 +5,21 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
+	"fmt"
 	"html/template"
 	"io/fs"
 	"mime"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tdewolff/minify/v2"
+	"github.com/tdewolff/minify/v2/css"
+	"github.com/tdewolff/minify/v2/js"
 )
 
-// The console is HTML, CSS and ES modules. There is no build step: only comments and indentation are left
-// out of what is served.
+// The console is HTML, CSS and ES modules. There is no build step: the scripts and style sheets are minified
+// when the console is first opened.
 //
 //go:embed web
 var web embed.FS
@@ -36,10 +40,13 @@ func App() (files map[string]AppFile, shell Page, err error) {
 			return err
 		}
 		body, err := web.ReadFile(name)
-		bodies[strings.TrimPrefix(name, "web/")] = slim(name, body)
+		bodies[strings.TrimPrefix(name, "web/")] = body
 		return err
 	})
 	if err != nil {
+		return nil, shell, err
+	}
+	if err := prepare(bodies); err != nil {
 		return nil, shell, err
 	}
 	hash := hashOf(bodies)
@@ -53,29 +60,29 @@ func App() (files map[string]AppFile, shell Page, err error) {
 	return files, shell, err
 }
 
-// What slim leaves out of scripts. The type annotations are comments.
-var (
-	docComment  = regexp.MustCompile(`(?s)/\*\*.*?\*/ ?`)
-	lineComment = regexp.MustCompile(`(?m)^[ \t]*//.*$`)
-	indentation = regexp.MustCompile(`(?m)^[ \t]+`)
-	aroundSigns = regexp.MustCompile(`\s*([{};])\s*`) // in style sheets, whose strings contain none of these
-	afterSigns  = regexp.MustCompile(`([:,]) `)
-	emptyLines  = regexp.MustCompile(`\n{2,}`)
-)
+// styles are the style sheets, in the order of their layers. They are served as one.
+var styles = []string{"css/tokens.css", "css/base.css", "css/components.css", "css/pages.css"}
 
-// slim returns a script or a style sheet without comments and indentation.
-func slim(name string, body []byte) []byte {
-	switch path.Ext(name) {
-	case ".js":
-		body = docComment.ReplaceAll(body, nil)
-		body = lineComment.ReplaceAll(body, nil)
-	case ".css":
-		body = afterSigns.ReplaceAll(aroundSigns.ReplaceAll(body, []byte("$1")), []byte("$1"))
-		body = bytes.ReplaceAll(body, []byte(";}"), []byte("}"))
-	default:
-		return body
+// prepare joins the style sheets and minifies them and the scripts. Each script stays a file of its own. Functions and
+// variables of a module keep their names, and templates their text.
+func prepare(bodies map[string][]byte) (err error) {
+	var style []byte
+	for _, name := range styles {
+		style = append(style, bodies[name]...)
+		delete(bodies, name)
 	}
-	return emptyLines.ReplaceAll(indentation.ReplaceAll(body, nil), []byte("\n"))
+	bodies["console.css"] = style
+	m := minify.New()
+	m.Add(".css", &css.Minifier{})
+	m.Add(".js", &js.Minifier{})
+	for name, body := range bodies {
+		if ext := path.Ext(name); ext == ".css" || ext == ".js" {
+			if bodies[name], err = m.Bytes(ext, body); err != nil {
+				return fmt.Errorf("minify %s: %w", name, err)
+			}
+		}
+	}
+	return nil
 }
 
 const shellName = "shell.html"

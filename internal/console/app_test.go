@@ -1,9 +1,8 @@
 package console
 
 import (
-	"bytes"
-	"compress/gzip"
 	"fmt"
+	"io/fs"
 	"math"
 	"path"
 	"regexp"
@@ -13,78 +12,60 @@ import (
 	"testing"
 )
 
-// appFiles returns the scripts and style sheets as they are served, by their paths without the hash.
-func appFiles(t *testing.T) map[string][]byte {
+// appSources returns the scripts and style sheets by their paths.
+func appSources(t *testing.T) map[string]string {
 	t.Helper()
-	served, _, err := App()
+	files := map[string]string{}
+	err := fs.WalkDir(web, "web", func(name string, _ fs.DirEntry, err error) error {
+		if ext := path.Ext(name); err == nil && (ext == ".js" || ext == ".css") {
+			var body []byte
+			body, err = web.ReadFile(name)
+			files[strings.TrimPrefix(name, "web/")] = string(body)
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	files := map[string][]byte{}
-	for name, file := range served {
-		_, name, _ = strings.Cut(name, "/")
-		if ext := path.Ext(name); ext == ".js" || ext == ".css" {
-			files[name] = file.Body
-		}
 	}
 	return files
 }
 
-func gzipped(t *testing.T, parts ...[]byte) int {
-	t.Helper()
-	var b bytes.Buffer
-	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+// TestApp requires that every script is served without comments, and with the text of its templates, and that the style
+// sheets are served in the order of their layers.
+func TestApp(t *testing.T) {
+	served, _, err := App()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range parts {
-		if _, err := z.Write(part); err != nil {
-			t.Fatal(err)
-		}
+	files := map[string]string{}
+	for name, file := range served {
+		_, name, _ = strings.Cut(name, "/")
+		files[name] = string(file.Body)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
+	if style := files["console.css"]; !strings.HasPrefix(style, "@layer tokens,base,components,pages;@layer tokens{") {
+		t.Errorf("the style sheet begins with %.100s", style)
 	}
-	return b.Len()
-}
-
-// TestAppSize limits what a browser loads: all files together, and those of the first page, file by file as
-// they are transferred.
-func TestAppSize(t *testing.T) {
-	files := appFiles(t)
-	var all [][]byte
-	raw, first, firstGzipped, requests, transferred := 0, 0, 0, 0, 0
-	for name, body := range files {
-		all = append(all, body)
-		raw += len(body)
-		transferred += gzipped(t, body)
-		if strings.HasSuffix(name, ".css") || name == "js/main.js" || slices.Contains(startup, strings.TrimPrefix(name, "js/")) {
-			first += len(body)
-			firstGzipped += gzipped(t, body)
-			requests++
+	text := regexp.MustCompile("`<[^`$]+[`$]") // the beginning of a template
+	for name, source := range appSources(t) {
+		if path.Ext(name) != ".js" {
+			continue
 		}
-	}
-	slices.SortFunc(all, bytes.Compare)
-	together := gzipped(t, all...)
-	t.Logf("all %d files: %d bytes, %d gzipped together, %d file by file; first page: %d files, %d bytes, %d gzipped",
-		len(files), raw, together, transferred, requests, first, firstGzipped)
-	const kB = 1024
-	for _, c := range []struct {
-		what      string
-		is, limit int
-	}{
-		{"all files", raw, 200 * kB}, {"all files, gzipped together", together, 60 * kB},
-		{"first page", first, 90 * kB}, {"first page, gzipped", firstGzipped, 28 * kB}, {"requests of the first page", requests, 20},
-	} {
-		if c.is > c.limit {
-			t.Errorf("%s: %d, want at most %d", c.what, c.is, c.limit)
-		}
+		t.Run(name, func(t *testing.T) {
+			if strings.Contains(files[name], "@ts-check") || strings.Contains(files[name], "/**") {
+				t.Error("served with comments")
+			}
+			for _, beginning := range text.FindAllString(source, -1) {
+				if !strings.Contains(files[name], beginning) {
+					t.Errorf("lacks %s", beginning)
+				}
+			}
+		})
 	}
 }
 
 // TestAppStartup requires that the shell preloads just what the first page imports.
 func TestAppStartup(t *testing.T) {
-	files := appFiles(t)
+	files := appSources(t)
 	imported := map[string]bool{}
 	statement := regexp.MustCompile(`(?m)^(?:import|export) [^;]*?from '(\.[^']+)';`)
 	var follow func(name string)
@@ -93,10 +74,10 @@ func TestAppStartup(t *testing.T) {
 			return
 		}
 		imported[name] = true
-		if files["js/"+name] == nil {
+		if files["js/"+name] == "" {
 			t.Errorf("%s does not exist", name)
 		}
-		for _, m := range statement.FindAllStringSubmatch(string(files["js/"+name]), -1) {
+		for _, m := range statement.FindAllStringSubmatch(files["js/"+name], -1) {
 			follow(path.Join(path.Dir(name), m[1]))
 		}
 	}
@@ -119,16 +100,14 @@ func TestAppStartup(t *testing.T) {
 // refuse most of it too, but only when it runs.
 func TestAppCode(t *testing.T) {
 	forbidden := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|javascript:|https?://[a-z]`)
-	for name, body := range appFiles(t) {
-		for line := range strings.Lines(string(body)) {
+	for name, body := range appSources(t) {
+		for line := range strings.Lines(body) {
+			line = strings.TrimSpace(line)
 			isPolicy := name == "js/dom.js" && (strings.HasPrefix(line, "template.innerHTML = ") || strings.HasPrefix(line, "const forbidden = "))
 			isExample := strings.Contains(line, "https://hooks.example.com/")
 			if forbidden.MatchString(line) && !isPolicy && !isExample {
 				t.Errorf("%s: %s", name, line)
 			}
-		}
-		if strings.Contains(string(body), "/**") {
-			t.Errorf("%s is served with its comments", name)
 		}
 	}
 }
@@ -136,7 +115,7 @@ func TestAppCode(t *testing.T) {
 // TestAppContrast computes the contrast of the colours that appear on each other: 4.5 for text, 3 for the
 // borders of controls.
 func TestAppContrast(t *testing.T) {
-	css := string(appFiles(t)["css/tokens.css"])
+	css := appSources(t)["css/tokens.css"]
 	light, dark, found := strings.Cut(css, `:root[data-theme="dark"]`)
 	if !found {
 		t.Fatal("there is no dark theme")

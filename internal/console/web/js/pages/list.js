@@ -302,11 +302,11 @@ function peekPanel(model, record) {
     ${pairs(fields.map((f) => [f.label, value(f) || '—']))}</aside>`;
 }
 
-/** The saved views, and a way to save this one. @param {ListModel} model */
-const viewItems = (model) => html`${(model.views || []).map((v) => html`<span class="item"><a class="grow clip" href=${link(model.kind.path + encode(viewOf(v)))} dir="auto">${v.name}</a>
+/** A way to save this view, which stays in its place while the saved views load, and those. @param {ListModel} model */
+const viewItems = (model) => html`${may('write') && html`<button class="item" type="button" @click=${async () => (await act()).saveView(model)}>${t('Save this view…')}</button>`}
+  ${(model.views || []).map((v) => html`<span class="item"><a class="grow clip" href=${link(model.kind.path + encode(viewOf(v)))} dir="auto">${v.name}</a>
     ${may('write') && html`<button class="button plain" type="button" aria-label=${t('Delete the view {name}', { name: v.name })} @click=${async () => (await act()).deleteView(model, v)}>×</button>`}</span>`)}
-  ${model.views?.length === 0 && soft(t('No views yet.'))}
-  ${may('write') && html`<button class="item" type="button" @click=${async () => (await act()).saveView(model)}>${t('Save this view…')}</button>`}`;
+  ${model.views?.length === 0 && soft(t('No views yet.'))}`;
 
 /** @param {Item} v @returns {Partial<View>} */
 function viewOf(v) {
