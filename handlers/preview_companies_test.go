@@ -17,7 +17,6 @@ import (
 // TestPreviewOrder checks the first step of the selection: the order of the companies and where it
 // is cut off.
 func TestPreviewOrder(t *testing.T) {
-	t.Parallel()
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	count := func(n float64) shape.Number { return shape.NumberOf(n) }
@@ -61,7 +60,6 @@ func TestPreviewOrder(t *testing.T) {
 // TestPreviewMatch checks which companies match: all views, filters and search words apply
 // together.
 func TestPreviewMatch(t *testing.T) {
-	t.Parallel()
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	const word = "Zebra"

@@ -26,7 +26,6 @@ func exclusion(t *testing.T, res *apptest.Response) string {
 }
 
 func TestPreviewExclude(t *testing.T) {
-	t.Parallel()
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	again, noSite := firm("c1b"), firm("c5")

@@ -124,7 +124,6 @@ func (d *interruptFixture) hasPartsOf(previews ...*refPreview) {
 // TestPreviewCut interrupts a preparation at each of its writes, once or repeatedly, with and
 // without a restart. The Preview ends like an uninterrupted one.
 func TestPreviewCut(t *testing.T) {
-	t.Parallel()
 	d := newInterruptFixture(t)
 	left := d.ask(nil)
 	d.Work()
@@ -167,7 +166,6 @@ func TestPreviewCut(t *testing.T) {
 // TestPreviewShrinks checks that a preparation that starts over and finds fewer members leaves
 // nothing of the earlier result.
 func TestPreviewShrinks(t *testing.T) {
-	t.Parallel()
 	d := newInterruptFixture(t)
 	stored := func() int { return strings.Count(d.org.Dump(), `\"source_ordinal\":`) }
 	p := d.ask(map[string]any{"search_input": map[string]any{"exclude_companies_in_tam": true}})
@@ -220,7 +218,6 @@ func (d *interruptFixture) checkConsistency() {
 // TestPreviewDeletionsDuringPreparation deletes the records that a Preview needs, or the Preview
 // itself, during its preparation: between two writes and concurrently with them.
 func TestPreviewDeletionsDuringPreparation(t *testing.T) {
-	t.Parallel()
 	d := newInterruptFixture(t)
 	left := d.ask(nil)
 	d.Work()

@@ -103,7 +103,6 @@ func TestPreviewDelete(t *testing.T) {
 }
 
 func TestPreviewRetention(t *testing.T) {
-	t.Parallel()
 	const day = 24 * time.Hour
 	app := apptest.New(t, func(c *service.Config) { c.TAM.Retention = 10*day + time.Hour })
 	org := app.Org("Acme")
@@ -157,7 +156,6 @@ func TestPreviewRetention(t *testing.T) {
 
 // TestPreviewFailed checks the reasons why a preparation can fail.
 func TestPreviewFailed(t *testing.T) {
-	t.Parallel()
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")
 	wants := func(what, id, want string) {
@@ -207,7 +205,6 @@ func TestPreviewFailed(t *testing.T) {
 // TestPreviewDamaged checks that a preparation that cannot read a part of the catalog fails after
 // three attempts.
 func TestPreviewDamaged(t *testing.T) {
-	t.Parallel()
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	app.Catalog([]catalog.Company{firm("c1"), firm("c2")}, []catalog.Person{worker("p1", "c1", "A damaged title")})
@@ -236,7 +233,6 @@ func TestPreviewDamaged(t *testing.T) {
 }
 
 func TestPreviewList(t *testing.T) {
-	t.Parallel()
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")
 	const list = "/v1/tam/previews/list"

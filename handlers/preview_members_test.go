@@ -52,7 +52,6 @@ func manyMembers(t *testing.T) (app *apptest.App, org *apptest.Org, id string) {
 }
 
 func TestPreviewMembers(t *testing.T) {
-	t.Parallel()
 	_, org, id := manyMembers(t)
 	addUp(t, org, id)
 	all := previewRows(t, org, id, "", 500)
@@ -148,7 +147,6 @@ func TestPreviewMembers(t *testing.T) {
 
 // TestPreviewLarge has more members than fit into one part of a bitmap, nearly all of one company.
 func TestPreviewLarge(t *testing.T) {
-	t.Parallel()
 	if raceDetector { // a single Preview, which the detector makes ten times as slow
 		t.Skip()
 	}

@@ -15,7 +15,6 @@ import (
 
 // TestPreviewTitles checks the first part of the fourth step: which people match.
 func TestPreviewTitles(t *testing.T) {
-	t.Parallel()
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	person := func(id, title string, seniority, country shape.Text) catalog.Person {
@@ -87,7 +86,6 @@ func TestPreviewTitles(t *testing.T) {
 // TestPreviewPeople checks the rest of the fourth step and the fifth: duplicates, Contacts,
 // suppressed people, and companies without people.
 func TestPreviewPeople(t *testing.T) {
-	t.Parallel()
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")
 	person := func(id, company string, email, linkedIn shape.Text) catalog.Person {
@@ -174,7 +172,6 @@ func TestPreviewPeople(t *testing.T) {
 // TestPreviewOrigin checks that Accounts and Contacts that were imported from the catalog count as
 // existing, even if they have changed since.
 func TestPreviewOrigin(t *testing.T) {
-	t.Parallel()
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")
 	app.Catalog([]catalog.Company{firm("c1"), firm("c2"), firm("c3"), {ID: "c4", Name: "Firm c4"}, {ID: "c9", Name: "Firm c9", Website: "c1.example"}}, []catalog.Person{worker("p1", "c1", "CEO"), worker("p2", "c1", "CTO"),

@@ -16,7 +16,6 @@ import (
 // TestPreviewRepeated repeats a request_id. A request with the same meaning returns the same
 // Preview, any other is refused.
 func TestPreviewRepeated(t *testing.T) {
-	t.Parallel()
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")
 	fill := named(org, other)

@@ -21,7 +21,6 @@ import (
 // TestPreviewResearchStopped ends a Preview during its research. No further company is researched,
 // and nothing of the Preview remains.
 func TestPreviewResearchStopped(t *testing.T) {
-	t.Parallel()
 	app := apptest.New(t, func(c *service.Config) { c.Research.Concurrency = 2 })
 	app.Catalog(firms(30), []catalog.Person{worker("p1", "c1", "CEO")})
 	for _, c := range []struct {
@@ -80,7 +79,6 @@ func TestPreviewResearchStopped(t *testing.T) {
 // TestPreviewResearchStalled ends a Preview while the researcher does not answer. The service does
 // not wait for it.
 func TestPreviewResearchStalled(t *testing.T) {
-	t.Parallel()
 	app := apptest.New(t, func(c *service.Config) { c.Research.Concurrency = 2 })
 	org := app.Org("Acme")
 	app.Catalog(firms(30), nil)
@@ -114,7 +112,6 @@ func (s *scripted) count() int {
 // TestPreviewResearchCut repeatedly stops the service during research. Answered companies are not
 // researched again, failed ones are, and the Preview ends like an uninterrupted one.
 func TestPreviewResearchCut(t *testing.T) {
-	t.Parallel()
 	const atOnce, companies = 4, 270 // the first 250 are researched first
 	app := apptest.New(t, func(c *service.Config) { c.Research.Concurrency = atOnce })
 	org := app.Org("Acme")
@@ -265,7 +262,6 @@ func shownMembers(t *testing.T, o *apptest.Org, id string) string {
 // TestPreviewResearchAgain checks a company whose research fails before the preparation is
 // interrupted, and succeeds afterwards.
 func TestPreviewResearchAgain(t *testing.T) {
-	t.Parallel()
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	app.Catalog(firms(3), nil)
@@ -328,7 +324,6 @@ func TestPreviewResearchAgain(t *testing.T) {
 // TestPreviewResearchPanics has a researcher that panics or returns an invalid error. It is tried
 // three times.
 func TestPreviewResearchPanics(t *testing.T) {
-	t.Parallel()
 	for _, costly := range []bool{false, true} {
 		app := apptest.New(t)
 		org := app.Org("Acme")

@@ -50,7 +50,6 @@ func researchOf(o *apptest.Org, id string) string {
 
 // TestPreviewResearchStatus reads a Preview during its research.
 func TestPreviewResearchStatus(t *testing.T) {
-	t.Parallel()
 	for _, costly := range []bool{false, true} {
 		app := apptest.New(t)
 		org := app.Org("Acme")
@@ -109,7 +108,6 @@ func TestPreviewResearchStatus(t *testing.T) {
 
 // TestPreviewResearchFailed has answers for some companies, or for none.
 func TestPreviewResearchFailed(t *testing.T) {
-	t.Parallel()
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	app.Catalog(firms(3), nil)
@@ -172,7 +170,6 @@ func TestPreviewResearchFailed(t *testing.T) {
 
 // TestPreviewQualification checks what is shown with an answer, whatever the researcher returns.
 func TestPreviewQualification(t *testing.T) {
-	t.Parallel()
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	app.Catalog(firms(8), []catalog.Person{worker("p1", "c2", "CEO")})
@@ -214,7 +211,6 @@ func TestPreviewQualification(t *testing.T) {
 // TestPreviewResearchChanged changes the field after a Preview was requested. The Preview uses the
 // field as it was at the time of the request.
 func TestPreviewResearchChanged(t *testing.T) {
-	t.Parallel()
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	app.Catalog(firms(3), nil)
@@ -240,7 +236,6 @@ func TestPreviewResearchChanged(t *testing.T) {
 // TestPreviewResearchAtOnce checks that the research of all organizations together never asks about
 // more companies at the same time than research.concurrency allows.
 func TestPreviewResearchAtOnce(t *testing.T) {
-	t.Parallel()
 	const atOnce, companies = 3, 20
 	app := apptest.New(t, func(c *service.Config) { c.Research.Concurrency = atOnce })
 	app.Catalog(firms(companies), nil)

@@ -128,7 +128,6 @@ func qualified(signal, rule, more string) string {
 // TestPreviewResearch checks the sixth step: which companies are researched, and what happens to
 // them and their people.
 func TestPreviewResearch(t *testing.T) {
-	t.Parallel()
 	for _, costly := range []bool{false, true} {
 		app := apptest.New(t)
 		org := app.Org("Acme")
@@ -251,7 +250,6 @@ func keptAnswers(o *apptest.Org) (n int) {
 // TestPreviewVerdicts checks answers of every form against rules of every type. In the verdicts, +
 // means passed, - not matched, ! an invalid answer, ? unanswered, and x invalid or unanswered.
 func TestPreviewVerdicts(t *testing.T) {
-	t.Parallel()
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	long := strings.Repeat("é", 10_000)

@@ -54,7 +54,6 @@ func picture(t *testing.T, o *apptest.Org) string {
 // restart. It ends like an uninterrupted one, and its reported progress is correct at every
 // interruption.
 func TestImportCut(t *testing.T) {
-	t.Parallel()
 	d := newInterruptFixture(t)
 	begin := func(name string) (operation string) {
 		d.org, d.w.Rand = d.Org(name), rand.New(rand.NewPCG(1, 2)) // so that all are equal

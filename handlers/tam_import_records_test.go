@@ -213,7 +213,6 @@ func TestImportSince(t *testing.T) {
 // TestImportAnswers checks that answers replace the value of the AI field and are charged. A field
 // that was turned into an ordinary field stays unchanged.
 func TestImportAnswers(t *testing.T) {
-	t.Parallel()
 	app := apptest.New(t)
 	app.Catalog([]catalog.Company{firm("c1"), firm("c2"), firm("c3")}, nil)
 	app.TAM.Researcher = newScripted(false, map[string]string{"c1": "true", "c2": "true", "c3": "false"})
@@ -251,7 +250,6 @@ func TestImportAnswers(t *testing.T) {
 
 // TestCredits checks that costs are multiplied without rounding errors.
 func TestCredits(t *testing.T) {
-	t.Parallel()
 	app := apptest.New(t, func(c *service.Config) { c.Research.UnitRate = 0.1 })
 	app.Catalog([]catalog.Company{firm("c1"), firm("c2"), firm("c3")}, nil)
 	org := app.Org("Acme")

@@ -135,7 +135,6 @@ func TestWebhookPerSubscription(t *testing.T) {
 // TestWebhookPerOrganization checks that failing endpoints have a limited share of the concurrency,
 // per organization and in total, and that events are delivered to other endpoints at the same time.
 func TestWebhookPerOrganization(t *testing.T) {
-	t.Parallel()
 	const (
 		each  = 20
 		share = 16 // a quarter of 64 for each attempt that an organization may start
@@ -296,7 +295,6 @@ func TestWebhookHangingAfterHealth(t *testing.T) {
 	if raceDetector {
 		t.Skip("skipped under the race detector: it mostly waits, and other tests cover the same code")
 	}
-	t.Parallel()
 	const many = 49 // more slow ones than may wait in an organization that starts one at a time
 	hang := make(chan struct{})
 	h := newWebhookFixture(t, nil, patient, func(c *service.Config) { c.Webhooks.Concurrency = 2 })

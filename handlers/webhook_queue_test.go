@@ -196,7 +196,6 @@ func TestWebhookStoredForOthers(t *testing.T) {
 // TestWebhookOnceFailedAmongDead checks that one failure does not put an endpoint into the tier of
 // failing endpoints, whether these belong to its own organization or to others.
 func TestWebhookOnceFailedAmongDead(t *testing.T) {
-	t.Parallel()
 	const (
 		each  = 49
 		share = 32 // how many failing endpoints of one organization may hang at a time

@@ -170,7 +170,6 @@ func drip(c net.Conn, text string) {
 // TestWebhookTimeouts has endpoints that would never end their response. The timeout ends all of
 // them.
 func TestWebhookTimeouts(t *testing.T) {
-	t.Parallel()
 	hang := func(c *net.TCPConn) { _, _ = io.Copy(io.Discard, c) }
 	silent := wire(t, hang)
 	wantTroubles(t, []trouble{

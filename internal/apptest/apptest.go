@@ -72,10 +72,19 @@ func Config(dir string) service.Config {
 	return cfg
 }
 
+// parallel are the names of the tests that run in parallel with others.
+var parallel sync.Map
+
 // New starts a service on an empty directory. The change functions may alter its settings first. The
-// service stops at the end of the test.
+// service stops at the end of the test. A test runs in parallel with others from its first service on,
+// a subtest only if it says so.
 func New(t testing.TB, change ...func(*service.Config)) *App {
 	t.Helper()
+	if t, isTest := t.(*testing.T); isTest && !strings.Contains(t.Name(), "/") {
+		if _, again := parallel.LoadOrStore(t.Name(), true); !again {
+			t.Parallel()
+		}
+	}
 	cfg := Config(t.TempDir())
 	for _, c := range change {
 		c(&cfg)
