@@ -63,6 +63,22 @@ func newSample(t *testing.T) sample {
 			return err
 		})
 	}
+	write(t, s, orgA, func(tx *Tx) error {
+		for n := range 50 {
+			d := sam.records[numberedID(1, n*5+1)]
+			p := d.Record
+			p.Count++
+			if err := people.Touch(tx, d, p, []string{"count"}); err != nil {
+				return err
+			}
+			touched, err := people.Get(tx, d.ID)
+			if err != nil {
+				return err
+			}
+			sam.records[d.ID] = touched
+		}
+		return nil
+	})
 	// With a damaged meta page bbolt falls back to the commit before. Here that commit differs in
 	// nothing that is compared.
 	insert(t, s, orgB, person{Name: "of another organization"})

@@ -91,7 +91,7 @@ func (tx *Tx) removeOutdated() error {
 		}
 		for id, c := range last {
 			v := tx.get(rec, id[:])
-			if _, _, _, err := decodeValue(tx.place(rec, id[:]), v); err != nil || versionOf(v) >= c.Number {
+			if _, _, _, err := decodeValue(tx.place(rec, id[:]), v); err != nil || changeOf(v) >= c.Number {
 				continue
 			}
 			if c.Op == Deleted {

@@ -197,11 +197,16 @@ func (s *Service) finishRebuild(ctx context.Context) error {
 	}
 	for _, org := range append(orgs, uuid.Nil) {
 		err := s.Store.Update(ctx, org, store.Actor{Operation: "rebuild"}, func(tx *store.Tx) error {
-			return s.Verify(tx, func(repaired bool, format string, args ...any) {
+			err := s.Verify(tx, func(repaired bool, format string, args ...any) {
 				s.Log.Warn("problem in a rebuilt store", "organization", org, "problem", fmt.Sprintf(format, args...), "repaired", repaired)
 			})
+			if errors.Is(err, store.ErrDamaged) { // the repairs of everything else are kept
+				s.Log.Error("cannot verify all of a rebuilt store", "organization", org, "error", err)
+				return nil
+			}
+			return err
 		})
-		if err != nil && !errors.Is(err, store.ErrDamaged) {
+		if err != nil {
 			return err
 		}
 	}
