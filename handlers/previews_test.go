@@ -205,7 +205,7 @@ func addUp(t *testing.T, o *apptest.Org, id string) []string {
 	}
 	for kind, exclusions := range map[string]map[string]int{"company": a.Exclusions, "person": c.Exclusions} {
 		for reason, n := range exclusions {
-			rows := previewRows(t, o, id, "&kind="+kind+"&reason="+reason, 3)
+			rows := previewRows(t, o, id, "&kind="+kind+"&reason="+reason, min(500, n/2+1)) // on two pages
 			for _, m := range rows {
 				if m.Kind != kind || m.Preparation+m.Exclusion != reason {
 					t.Errorf("the filter by %s lists %+v", reason, m)
