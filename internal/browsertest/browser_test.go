@@ -9,10 +9,12 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
@@ -25,10 +27,13 @@ import (
 // tab is a tab of the browser. It counts clicks, and what goes wrong in the page fails the test.
 type tab struct {
 	t      *testing.T
+	number int64 // for names that no other tab uses
 	ctx    context.Context
 	end    context.CancelCauseFunc
 	width  int64
 	clicks int
+
+	hasNoMouse bool // everything is done with the keyboard
 
 	mutex       sync.Mutex
 	problems    []string
@@ -36,6 +41,8 @@ type tab struct {
 	transferred float64  // encoded bytes
 	expected    []string // parts of problems that the test provokes
 }
+
+var opened atomic.Int64 // tabs
 
 // recorder runs in each page before its scripts. It keeps what must not happen.
 const recorder = `window.violations = []; document.addEventListener('securitypolicyviolation', (e) => violations.push(e.violatedDirective + ' ' + e.blockedURI + ' ' + e.sample));`
@@ -58,7 +65,7 @@ func open(t *testing.T, width int64) *tab {
 	t.Cleanup(cancel)
 	ctx, end := context.WithCancelCause(ctx)
 	t.Cleanup(func() { end(nil) })
-	b := &tab{t: t, ctx: ctx, end: end, width: width, expected: []string{"status of 429"}} // a session has a rate limit, behind which the console waits
+	b := &tab{t: t, number: opened.Add(1), ctx: ctx, end: end, width: width, expected: []string{"status of 429"}} // a session has a rate limit, behind which the console waits
 	chromedp.ListenTarget(ctx, b.listen)
 	b.run(network.Enable(), log.Enable(), runtime.Enable(), emulation.SetDeviceMetricsOverride(width, 800, 1, width < 500), emulation.SetFocusEmulationEnabled(true),
 		chromedp.ActionFunc(func(ctx context.Context) error {
@@ -184,10 +191,14 @@ func find(selector, text string) string {
 		&& (e.innerText || e.textContent || e.getAttribute('aria-label') || '').trim().includes(%s))`, quote(selector), quote(text))
 }
 
-// click clicks on an element with the mouse, and counts it. It waits until the element is enabled, has rested for two
+// click clicks on an element with the mouse, and counts it, or presses it with the keyboard. It waits until the element is enabled, has rested for two
 // frames and is what the mouse would hit, as a person does.
 func (b *tab) click(selector, text string) {
 	b.t.Helper()
+	if b.hasNoMouse {
+		b.press(selector, text)
+		return
+	}
 	b.until(fmt.Sprintf(`(() => {
 		const e = %s; if (!e || e.disabled) return false;
 		e.scrollIntoView({ block: 'center', inline: 'nearest' });
@@ -209,6 +220,10 @@ func (b *tab) keys(text string) {
 // focus moves the focus to a field without a click, as Tab does.
 func (b *tab) focus(selector string) {
 	b.t.Helper()
+	if b.hasNoMouse {
+		b.tabTo(selector, "")
+		return
+	}
 	b.until(find(selector, ""))
 	_ = eval[bool](b, find(selector, "")+`.focus() || true`)
 }
@@ -216,6 +231,10 @@ func (b *tab) focus(selector string) {
 // choose selects an option of a select element, as typing its name does.
 func (b *tab) choose(selector, option string) {
 	b.t.Helper()
+	if b.hasNoMouse {
+		b.arrowTo(selector, option)
+		return
+	}
 	b.until(find(selector, ""))
 	if !eval[bool](b, fmt.Sprintf(`(() => { const s = %s; const o = [...s.options].find((o) => o.text.includes(%s)); if (!o) return false; s.focus(); s.value = o.value; s.dispatchEvent(new Event('change', { bubbles: true })); return true; })()`, find(selector, ""), quote(option))) {
 		b.t.Fatalf("%s has no option %q", selector, option)
@@ -237,10 +256,14 @@ func (b *tab) loaded() {
 // goTo opens a page from the navigation, or on a phone by its name in the palette. Either is one click.
 func (b *tab) goTo(name string) {
 	b.t.Helper()
-	if b.width >= 720 {
+	if b.width >= 720 && !b.hasNoMouse {
 		b.click("nav a", name)
 	} else {
-		b.click(".top button", "Search")
+		if b.hasNoMouse {
+			b.run(chromedp.KeyEvent("k", chromedp.KeyModifiers(input.ModifierCtrl)))
+		} else {
+			b.click(".top button", "Search")
+		}
 		b.until(`document.activeElement.matches('dialog input')`)
 		b.keys(name + kb.Enter)
 	}

@@ -68,7 +68,11 @@ func run(m *testing.M) (code int, err error) {
 
 // start runs the demo until its campaign is over, and leaves it serving.
 func (d *demo) start() (stop func(), err error) {
-	c := exec.Command(d.binary, "demo", "--addr", "127.0.0.1:0", "--companies", "2000", "--speed", "604800", "--data-dir", d.data)
+	companies := "2000"
+	if os.Getenv("PROSPECTOR_SCREENSHOTS") != "" {
+		companies = "20000" // as in a demo that a user starts
+	}
+	c := exec.Command(d.binary, "demo", "--addr", "127.0.0.1:0", "--companies", companies, "--speed", "604800", "--data-dir", d.data)
 	c.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PROSPECTOR_") }),
 		"PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
 	c.Stderr = os.Stderr

@@ -122,7 +122,7 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// TestAccessibility runs axe-core on every page in both themes. It needs npm, which installs axe-core from the
+// TestAccessibility runs axe-core on every page, at both widths and in both themes. It needs npm, which installs axe-core from the
 // registry that it is configured with.
 func TestAccessibility(t *testing.T) {
 	if shared == nil {
@@ -140,24 +140,31 @@ func TestAccessibility(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
-		width int64
-		theme string
-	}{{1280, "light"}, {1280, "dark"}, {390, "light"}} {
-		b := open(t, c.width)
+	for _, width := range widths {
+		b := open(t, width)
 		b.signInAsNew()
-		b.run(page.SetBypassCSP(true), emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: c.theme}}))
+		b.run(page.SetBypassCSP(true))
 		for name, path := range pagePaths(t) {
-			t.Run(fmt.Sprintf("%d %s/%s", c.width, c.theme, name), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%d/%s", width, name), func(t *testing.T) {
 				b.t = t
 				b.ready(path)
 				_ = eval[bool](b, string(axe)+`; true`)
-				for _, finding := range eval[[]string](b, `axe.run({ resultTypes: ['violations'] }).then((r) => r.violations.filter((v) => ['serious', 'critical'].includes(v.impact))
-					.flatMap((v) => v.nodes.slice(0, 3).map((n) => v.id + ': ' + n.html.slice(0, 200) + ' ' + (n.any[0]?.message || ''))))`) {
-					t.Error(finding)
+				for _, theme := range []string{"light", "dark"} {
+					b.setTheme(theme)
+					for _, finding := range eval[[]string](b, `axe.run({ resultTypes: ['violations'] }).then((r) => r.violations.filter((v) => ['serious', 'critical'].includes(v.impact))
+						.flatMap((v) => v.nodes.slice(0, 3).map((n) => v.id + ': ' + n.html.slice(0, 200) + ' ' + (n.any[0]?.message || ''))))`) {
+						t.Errorf("%s: %s", theme, finding)
+					}
 				}
 			})
 		}
 		b.t = t
 	}
+}
+
+// setTheme has the page follow a system in the given theme.
+func (b *tab) setTheme(theme string) {
+	b.t.Helper()
+	b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}))
+	b.until(fmt.Sprintf(`(document.documentElement.dataset.theme || 'light') === %s`, quote(theme)))
 }

@@ -1,10 +1,10 @@
 package browsertest
 
 import (
+	"fmt"
+	"net/http"
 	"os"
 	"testing"
-
-	"github.com/chromedp/cdproto/emulation"
 )
 
 // TestScreenshots takes the pictures of docs/console.md. make screenshots runs it alone, on a demo that no other test
@@ -13,7 +13,12 @@ func TestScreenshots(t *testing.T) {
 	if os.Getenv("PROSPECTOR_SCREENSHOTS") == "" {
 		t.Skip("run by make screenshots")
 	}
-	paths := pagePaths(t)
+	var preview string
+	for _, p := range shared.call(t, http.MethodPost, "/v1/tam/previews/list", map[string]any{})["data"].([]any) {
+		if p := p.(map[string]any); p["operation_id"] == nil {
+			preview = fmt.Sprint("/previews/", p["preview_id"]) // not imported yet
+		}
+	}
 	draft := "/campaigns/" + shared.first(t, "/v1/campaigns/list", map[string]any{"search": "Hot leads"})["id"].(string)
 	template := "/templates/" + shared.first(t, "/v1/sequence-templates/list", map[string]any{"search": "LinkedIn"})["id"].(string)
 	sequence := shared.first(t, "/v1/sequences/list", map[string]any{"page_size": 1})
@@ -26,14 +31,14 @@ func TestScreenshots(t *testing.T) {
 		{"contact", "/contacts/" + sequence["contact_id"].(string), "light", 1280, ""},
 		{"template", template, "light", 1280, `document.querySelector('main').scrollTop = 1e6`},
 		{"campaign", draft, "dark", 1280, ""},
-		{"preview", paths["preview"], "dark", 1280, ""},
+		{"preview", preview, "dark", 1280, ""},
 		{"tasks-phone", "/tasks?f=status:is:open", "light", 390, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := open(t, c.width)
 			b.signIn()
-			b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: c.theme}}))
 			b.ready(c.path)
+			b.setTheme(c.theme)
 			b.until(`!document.querySelector('.skeleton') && !/…/.test([...document.querySelectorAll('td')].map((e) => e.innerText).join())`)
 			_ = eval[bool](b, c.script+`; true`)
 			b.until(`document.querySelectorAll('.graph').length === 0 || document.querySelectorAll(".graph .stroke").length > 0 && /[0-9]:[0-9]/.test(document.querySelector(".graph").textContent)`)

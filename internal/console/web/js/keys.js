@@ -35,6 +35,7 @@ document.addEventListener('keydown', (event) => {
   const single = event.key.length === 1 && !modified;
   if (single && (isTyping(event.target) || session.preferences.keys_off)) return;
   if (document.querySelector('dialog[open]') && event.key !== 'Escape' && !modified) return;
+  if (event.key === 'Enter' && !modified && event.target instanceof Element && event.target.matches('a, button, summary')) return; // the browser presses it
   const name = pending + nameOf(event);
   pending = '';
   clearTimeout(timer);

@@ -298,9 +298,7 @@ export class Table {
       ArrowUp: () => this.move(-1),
       x: () => this.toggle(this.cursor, false),
       X: () => this.toggle(this.cursor, true),
-      Enter: (event) => {
-        const focused = /** @type {HTMLElement} */ (event.target);
-        if (focused.matches?.('a, button, summary')) return focused.click();
+      Enter: () => {
         const record = this.record(this.cursor);
         if (record) open(record);
       },
