@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"mime"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -77,13 +78,16 @@ func prepare(bodies map[string][]byte) (err error) {
 	m.Add(".js", &js.Minifier{})
 	for name, body := range bodies {
 		if ext := path.Ext(name); ext == ".css" || ext == ".js" {
-			if bodies[name], err = m.Bytes(ext, body); err != nil {
+			if bodies[name], err = m.Bytes(ext, indentation.ReplaceAll(body, []byte("\n"))); err != nil {
 				return fmt.Errorf("minify %s: %w", name, err)
 			}
 		}
 	}
 	return nil
 }
+
+// indentation means nothing in the templates of scripts, whose text the minifier keeps.
+var indentation = regexp.MustCompile(`\n[ ]+`)
 
 const shellName = "shell.html"
 
@@ -105,7 +109,7 @@ func hashOf(bodies map[string][]byte) string {
 // it has read the module that imports it.
 var startup = []string{
 	"api.js", "dom.js", "format.js", "keys.js", "router.js", "state.js", "text.js",
-	"components/chart.js", "components/dialog.js", "components/field.js", "components/parts.js", "components/toast.js", "pages/home.js",
+	"components/chart.js", "components/dialog.js", "components/field.js", "components/parts.js", "pages/home.js",
 }
 
 func renderShell(text, base string) (Page, error) {

@@ -30,8 +30,8 @@ func appSources(t *testing.T) map[string]string {
 	return files
 }
 
-// TestApp requires that every script is served without comments, and with the text of its templates, and that the style
-// sheets are served in the order of their layers.
+// TestApp requires that every script is served without comments, and with the text of its templates but their
+// indentation, and that the style sheets are served in the order of their layers.
 func TestApp(t *testing.T) {
 	served, _, err := App()
 	if err != nil {
@@ -55,7 +55,7 @@ func TestApp(t *testing.T) {
 				t.Error("served with comments")
 			}
 			for _, beginning := range text.FindAllString(source, -1) {
-				if !strings.Contains(files[name], beginning) {
+				if !strings.Contains(files[name], indentation.ReplaceAllString(beginning, "\n")) {
 					t.Errorf("lacks %s", beginning)
 				}
 			}

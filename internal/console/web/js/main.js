@@ -34,7 +34,7 @@ const routes = [
   ...['contacts', 'accounts', 'opportunities', 'meetings', 'tasks'].map((name) => ({ pattern: `/${name}/:id`, load: async () => (await records())[name] })),
   ...['contacts', 'accounts', 'opportunities', 'meetings', 'tasks', 'audiences', 'previews', 'campaigns', 'templates', 'outbox'].map((name) => ({ pattern: `/${name}`, load: listOf(name) })),
   ...['companies', 'people'].map((name) => ({ pattern: `/catalogue/${name}`, load: listOf(name) })),
-  { pattern: '/audiences/:id', load: () => import('./pages/audience.js') },
+  { pattern: '/audiences/:id', load: async () => ({ default: (await import('./pages/campaigns.js')).audiencePage }) },
   { pattern: '/market', load: async () => ({ default: (await market()).marketPage }) },
   { pattern: '/previews/:id', load: async () => ({ default: (await market()).previewPage }) },
   { pattern: '/campaigns/:id', load: () => import('./pages/campaigns.js') },

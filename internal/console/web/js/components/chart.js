@@ -1,7 +1,7 @@
 // @ts-check
 // Charts with their values printed. Each mark can link to its records.
 import { html, svg } from '../dom.js';
-import { number } from '../text.js';
+import { number, t } from '../text.js';
 
 /**
  * Horizontal bars: a funnel, or values side by side.
@@ -42,7 +42,7 @@ export function stacked(parts) {
 export function columns(days) {
   const most = Math.max(1, ...days.map((d) => d.value));
   const width = Math.max(44, Math.min(96, 640 / Math.max(1, days.length)));
-  return html`<div class="scroll-x"><svg class="chart" viewBox=${`0 0 ${width * days.length} 112`} width=${width * days.length} height="112" role="img"
+  return html`<div class="scroll-x" tabindex="0" role="group" aria-label=${t('By day')}><svg class="chart" viewBox=${`0 0 ${width * days.length} 112`} width=${width * days.length} height="112" role="img"
     aria-label=${days.map((d) => `${d.label}: ${number(d.value)}`).join(', ')}>
     ${days.map((d, i) => svg`
       <rect class="fill-accent" x=${i * width + width * 0.2} width=${width * 0.6} y=${88 - (64 * d.value) / most} height=${(64 * d.value) / most}></rect>

@@ -4,7 +4,7 @@ import { ApiError, is, list, newKey, patch, post, remove } from '../api.js';
 import { confirm, form } from '../components/dialog.js';
 import { field, optionsOf } from '../components/field.js';
 import { allowedValues, guessReference } from '../components/filter.js';
-import { toast } from '../components/toast.js';
+import { toast } from '../components/parts.js';
 import { html } from '../dom.js';
 import { fromInput } from '../format.js';
 import { body, selection } from '../query.js';

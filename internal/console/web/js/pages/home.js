@@ -3,8 +3,7 @@
 import { get, getPage, is, list, patch } from '../api.js';
 import { columns } from '../components/chart.js';
 import { resolveAll, knownName } from '../components/field.js';
-import { button, section, soft } from '../components/parts.js';
-import { toast } from '../components/toast.js';
+import { button, section, soft, toast } from '../components/parts.js';
 import { html, keyed } from '../dom.js';
 import { dateTime, day, foreignZone, isoDay, longDay, shortDay, startOfDay, time, words } from '../format.js';
 import { go, link, reload } from '../router.js';

@@ -3,9 +3,8 @@
 import { is, list, schemaOf, tags } from '../api.js';
 import { knownName, nameOf, resolveAll } from '../components/field.js';
 import { filterBar, guessReference, sentence } from '../components/filter.js';
-import { button, copy, empty, pairs, soft, status } from '../components/parts.js';
+import { button, copy, empty, pairs, soft, status, toast } from '../components/parts.js';
 import { Table } from '../components/table.js';
-import { toast } from '../components/toast.js';
 import { html } from '../dom.js';
 import { ago, show, startOfDay, words } from '../format.js';
 import { body, decode, encode, partsOf } from '../query.js';

@@ -4,8 +4,7 @@ import { ApiError, getPage, is, list, patch, post, remove, request, schemaOf, ta
 import { confirm, FormState } from '../components/dialog.js';
 import { control, knownName, nameOf, optionsOf, resolve, resolveAll } from '../components/field.js';
 import { allowedValues, guessReference } from '../components/filter.js';
-import { button, heading, section, soft, status } from '../components/parts.js';
-import { toast } from '../components/toast.js';
+import { button, heading, section, soft, status, toast } from '../components/parts.js';
 import { html, keyed } from '../dom.js';
 import { because, dateTime, fromInput, show, toInput, words } from '../format.js';
 import { go, link, reload, setSearch } from '../router.js';

@@ -3,8 +3,7 @@
 import { get, getPage, list, patch, post, remove, request } from '../api.js';
 import { confirm, form, open } from '../components/dialog.js';
 import { field, optionsOf } from '../components/field.js';
-import { button, copy, empty, heading, pairs, section, status, table, when } from '../components/parts.js';
-import { toast } from '../components/toast.js';
+import { button, copy, empty, heading, pairs, section, status, table, toast, when } from '../components/parts.js';
 import { html } from '../dom.js';
 import { dateTime, shortDay, words } from '../format.js';
 import { link, reload } from '../router.js';
