@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"net/netip"
@@ -12,6 +13,7 @@ import (
 
 	"prospector/internal/fault"
 	"prospector/internal/identity"
+	"prospector/store"
 )
 
 // consoleHeader marks the requests of the console. A page of another site cannot send it.
@@ -39,7 +41,13 @@ func (c *call) admit(h http.Header) (err error) {
 }
 
 // authenticate returns the principal of the request's API key or, if it has none, of its session.
-func (c *call) authenticate() (identity.Principal, error) {
+func (c *call) authenticate() (p identity.Principal, err error) {
+	defer func() {
+		if errors.Is(err, store.ErrDamaged) { // who has not been admitted learns no ids
+			c.api.Log.Error("cannot authenticate a request", "request_id", c.requestID, "error", err)
+			err = fault.New(fault.Damaged, "the record of the credential, its user or the organization is damaged; ask the operator to recover it from a backup")
+		}
+	}()
 	cookie, err := c.request.Cookie(sessionCookie)
 	key := apiKey(c.request)
 	if err != nil || key != "" || c.request.Header.Get("Authorization") != "" {

@@ -85,10 +85,15 @@ func dropDamaged(ctx context.Context, s *service.Service, save func([]salvage) e
 		return nil, err
 	}
 	err = update(func(tx *store.Tx) error {
-		if tx.Org() == uuid.Nil {
+		if org := tx.Org(); org == uuid.Nil {
 			if err := tx.ForgetLostPages(); err != nil {
 				return err
 			}
+		} else if kind := s.Identity.Organizations; !kind.Table.Has(tx, org) { // it is gone without a trace
+			if _, err := s.Identity.StandIn(tx, kind.Entity, org); err != nil {
+				return err
+			}
+			dropped = append(dropped, Dropped{Organization: org, Kind: kind.Entity, ID: uuid.NullUUID{UUID: org, Valid: true}})
 		}
 		return tx.CorrectCounts(func(table string, missing int) {
 			dropped = append(dropped, Dropped{Organization: tx.Org(), Kind: table, Missing: missing})
@@ -160,11 +165,14 @@ func findDamaged(s *service.Service, tx *store.Tx, org uuid.UUID) (found []salva
 }
 
 // dropRecord deletes a damaged record with all references to it. If a rule of its kind forbids that, it
-// deletes the record alone.
+// deletes the record alone. An organization or a user gets a new record instead.
 func dropRecord(ctx context.Context, s *service.Service, d *Dropped) error {
 	plain := func(tx *store.Tx) error { return tx.DeleteDamaged(d.Kind, d.ID.UUID) }
 	err := s.Store.Update(ctx, d.Organization, dropper, func(tx *store.Tx) error {
-		ok, err := s.Kinds.DeleteDamaged(tx, d.Kind, d.ID.UUID)
+		ok, err := s.Identity.StandIn(tx, d.Kind, d.ID.UUID)
+		if err == nil && !ok {
+			ok, err = s.Kinds.DeleteDamaged(tx, d.Kind, d.ID.UUID)
+		}
 		if err == nil && !ok {
 			err = plain(tx)
 		}

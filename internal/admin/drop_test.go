@@ -158,3 +158,81 @@ func TestSalvage(t *testing.T) {
 		t.Errorf("got %s", &b)
 	}
 }
+
+// TestDropOrganization damages the records of an organization and of its user. Dropping puts new records in their
+// places, so that everything else of the organization stays within reach.
+func TestDropOrganization(t *testing.T) {
+	for _, change := range []func(b *bolt.Bucket, key, value []byte) error{
+		func(b *bolt.Bucket, key, value []byte) error {
+			value = bytes.Clone(value)
+			value[len(value)-3] ^= 4
+			return b.Put(key, value)
+		},
+		func(b *bolt.Bucket, key, _ []byte) error { return b.Delete(key) },
+	} {
+		app := apptest.New(t)
+		org, other := app.Org("Acme"), app.Org("Beta")
+		org.Write.Post("/v1/contacts", `{"email": "ann@x.example"}`).Is(201)
+		app.Stop()
+		damage(t, app, org.ID, "organizations.rec", change)
+		damage(t, app, org.ID, "users.rec", change)
+		app.Start()
+		org.Read.Post("/v1/contacts/list", `{}`).Fails(500, "damaged", "ask the operator")
+		other.Read.Post("/v1/contacts/list", `{}`).Is(200)
+		if got := orgNames(t, app); got["Beta"] != other.ID {
+			t.Errorf("before: %v", got)
+		}
+		result, err := Check.doLong(t.Context(), app.Service, CheckInput{Repair: true, Drop: true}, func(int, int) {})
+		if err != nil || !result.OK || len(result.Problems) > 0 {
+			t.Fatalf("%v, %+v", err, result)
+		}
+		if got := orgNames(t, app); got["damaged-"+org.ID.String()] != org.ID || got["Beta"] != other.ID {
+			t.Errorf("after: %v", got)
+		}
+		org.Read.Post("/v1/contacts/list", `{}`).Is(401) // the user is not active
+		err = app.Store.View(org.ID, func(tx *store.Tx) error {
+			if n := tx.RecordCount("contacts"); n != 1 {
+				t.Errorf("there are %d contacts", n)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		again, err := Check.doLong(t.Context(), app.Service, CheckInput{}, func(int, int) {})
+		if err != nil || !again.OK {
+			t.Errorf("%v, %+v", err, again)
+		}
+	}
+}
+
+// orgNames returns the ids of all organizations by their names.
+func orgNames(t *testing.T, app *apptest.App) map[string]uuid.UUID {
+	t.Helper()
+	orgs, err := Organizations(app.Service)
+	if err != nil {
+		t.Error(err)
+	}
+	names := map[string]uuid.UUID{}
+	for _, o := range orgs {
+		names[o.Name] = o.ID
+	}
+	return names
+}
+
+// damage changes the first entry of a bucket of an organization in a store that is closed.
+func damage(t *testing.T, app *apptest.App, org uuid.UUID, bucket string, change func(b *bolt.Bucket, key, value []byte) error) {
+	t.Helper()
+	db, err := bolt.Open(filepath.Join(app.Config.DataDir, store.FileName), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bolt.Tx) error {
+		b := tx.Bucket([]byte("orgs")).Bucket(org[:]).Bucket([]byte(bucket))
+		key, value := b.Cursor().First()
+		return change(b, bytes.Clone(key), value)
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -2,16 +2,18 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"prospector/internal/fault"
 	"prospector/internal/identity"
+	"prospector/internal/record"
 	"prospector/internal/service"
 	"prospector/store"
 )
 
-// Organizations returns all organizations.
+// Organizations returns all organizations. One whose record is damaged has no name that it could be found by.
 func Organizations(s *service.Service) ([]identity.Organization, error) {
 	list := []identity.Organization{}
 	ids, err := s.Store.Organizations()
@@ -21,8 +23,11 @@ func Organizations(s *service.Service) ([]identity.Organization, error) {
 	for _, id := range ids {
 		err := s.Store.View(id, func(tx *store.Tx) error {
 			doc, err := s.Identity.Organizations.Get(tx, id)
-			if err == nil {
+			switch {
+			case err == nil:
 				list = append(list, doc.Record)
+			case errors.Is(err, store.ErrDamaged):
+				list, err = append(list, identity.Organization{Head: record.Head{ID: id}, Name: "(damaged)"}), nil
 			}
 			return err
 		})
