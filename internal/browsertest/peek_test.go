@@ -36,5 +36,18 @@ func TestPeek(t *testing.T) {
 		b.until(`document.querySelector('.peek .mail')?.innerText.includes('Hello')`)
 		b.click(".peek a", "Contact")
 		b.until(`location.pathname.startsWith('/app/contacts/') && document.querySelector('main h1')`)
+
+		// A member of a Preview, in the address with the reason of the exclusion.
+		b.ready(fmt.Sprint("/previews/", shared.first(t, "/v1/tam/previews/list", map[string]any{"sort": "created_at"})["preview_id"]))
+		b.click("a", "Show")
+		b.until(`document.querySelector('.chip.on')`)
+		b.click("tbody button", "")
+		b.until(`document.querySelector('.peek h2')`)
+		name := eval[string](b, `document.querySelector('.peek h2').innerText`)
+		b.screenshot(fmt.Sprint("member", width))
+		b.ready(eval[string](b, `location.pathname.slice(4) + location.search`))
+		b.until(fmt.Sprintf(`document.querySelector('.peek h2')?.innerText === %s && document.querySelector('.chip.on')`, quote(name)))
+		b.keys(kb.Escape)
+		b.until(`!document.querySelector('.peek') && !location.search.includes('open') && location.search.includes('reason')`)
 	}
 }

@@ -56,6 +56,9 @@ export const section = (title, content, aside) => html`<section class="section">
 /** @param {[unknown, unknown][]} rows */
 export const pairs = (rows) => html`<dl class="pairs">${rows.map(([label, value]) => html`<dt>${label}</dt><dd class="wrap" dir="auto">${value}</dd>`)}</dl>`;
 
+/** What is seen of a record beside its list. @param {string} title @param {unknown} actions @param {() => void} close @param {unknown} content */
+export const beside = (title, actions, close, content) => html`<aside class="peek" aria-label=${title}><header class="heading"><h2 class="grow wrap" dir="auto">${title}</h2>${actions}${button(t('Close'), close)}</header>${content}</aside>`;
+
 /** @param {string | null | undefined} value */
 export const when = (value) => (value ? dateTime(value) : '—');
 

@@ -3,7 +3,7 @@
 import { is, list, schemaOf, tags } from '../api.js';
 import { knownName, nameOf, resolveAll } from '../components/field.js';
 import { filterBar, guessReference, sentence } from '../components/filter.js';
-import { button, copy, empty, pairs, soft, status, toast } from '../components/parts.js';
+import { beside, button, copy, empty, pairs, soft, status, toast } from '../components/parts.js';
 import { Table } from '../components/table.js';
 import { html } from '../dom.js';
 import { ago, show, startOfDay, words } from '../format.js';
@@ -294,11 +294,9 @@ function view(model) {
 function peekPanel(model, record) {
   const fields = model.schema.fields.filter((f) => f.key !== 'id' && f.key !== 'body').sort((a, b) => Number(a.read_only) - Number(b.read_only));
   const value = (/** @type {Field} */ f, v = valueAt(record, f.key)) => (v?.length === 0 ? '' : f.type === 'datetime' ? show(f, v) : model.cell(f, v));
-  return html`<aside class="peek" aria-label=${nameOf(record)}><header class="heading"><h2 class="grow wrap" dir="auto">${nameOf(record)}</h2>
-      ${model.table.options.href ? html`<a class="button" href=${model.table.options.href(record)}>${t('Open')}</a>` : record.contact_id && !record.contact_deleted && html`<a class="button" href=${link(`/contacts/${record.contact_id}`)}>${t('Contact')}</a>`}
-      ${button(t('Close'), () => model.peek(null))}</header>
-    ${record.body && html`<div class="mail wrap" dir="auto">${record.body}</div>`}
-    ${pairs(fields.map((f) => [f.label, value(f) || '—']))}</aside>`;
+  const href = model.table.options.href?.(record);
+  return beside(nameOf(record), href ? html`<a class="button" href=${href}>${t('Open')}</a>` : record.contact_id && !record.contact_deleted && html`<a class="button" href=${link(`/contacts/${record.contact_id}`)}>${t('Contact')}</a>`,
+    () => model.peek(null), html`${record.body && html`<div class="mail wrap" dir="auto">${record.body}</div>`}${pairs(fields.map((f) => [f.label, value(f) || '—']))}`);
 }
 
 /** A way to save this view, which stays in its place while the saved views load, and those. @param {ListModel} model */

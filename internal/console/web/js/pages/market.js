@@ -2,10 +2,10 @@
 // The market: describe it, see every exclusion, take the rest.
 import { get, getPage, list, newKey, post, remove, request, schemaOf } from '../api.js';
 import { bars } from '../components/chart.js';
-import { confirm, FormState, open } from '../components/dialog.js';
+import { confirm, FormState } from '../components/dialog.js';
 import { field, nameOf, optionsOf } from '../components/field.js';
 import { filterBar, sentence } from '../components/filter.js';
-import { button, empty, heading, pairs, section, soft, status, toast } from '../components/parts.js';
+import { beside, button, empty, heading, pairs, section, soft, status, toast } from '../components/parts.js';
 import { column, Table } from '../components/table.js';
 import { html } from '../dom.js';
 import { dateTime, show, words } from '../format.js';
@@ -112,7 +112,7 @@ export const previewPage = {
     const [preview, schema] = await Promise.all([get(`${path}?page_size=1`, { signal }), schemaOf('companies')]);
     const { qualifier_signal_id: ask } = preview.request;
     const question = ask && (await getPage('/v1/fields', { signal })).data.find((f) => f.id === ask)?.ai?.question;
-    const model = { path, preview, schema, question, kind: search.get('kind') || 'company', reason: search.get('reason') || '', table: /** @type {any} */ (null), imported: /** @type {Item | null} */ (null) };
+    const model = { path, preview, schema, question, kind: search.get('kind') || 'company', reason: search.get('reason') || '', open: search.get('open') || '', table: /** @type {any} */ (null), imported: /** @type {Item | null} */ (null) };
     if (preview.status === 'PREPARING') void import('../foot.js').then(({ followPreview }) => followPreview(args.id));
     if (preview.operation_id) {
       const { followImport, importResult } = await import('../foot.js');
@@ -127,7 +127,7 @@ export const previewPage = {
     return model;
   },
   close: (model) => model.table?.close(),
-  keys: (model) => (model.table ? { ...model.table.keys(openMember), o: () => { const m = model.table.record(model.table.cursor); if (m) openMember(m); }, Delete: () => void exclude(model) } : {}),
+  keys: (model) => (model.table ? { ...model.table.keys((/** @type {Item} */ m) => peek(model, m)), o: () => peek(model, model.open ? null : model.table.record(model.table.cursor)), Escape: () => peek(model, null), Delete: () => void exclude(model) } : {}),
   view: (model) => {
     const { preview: p } = model;
     const isReady = p.status === 'READY';
@@ -140,7 +140,7 @@ export const previewPage = {
       ${['FAILED', 'CANCELLED'].includes(p.status) && html`<p class="notice bad"><span class="grow">${p.failure_reason ? t('The Preview failed: {why}.', { why: why(p.failure_reason) }) : t('The Preview was cancelled.')}</span>
         ${may('write') && html`${button(t('Try again'), () => again(p.request))}<a class="button" href=${link(`/market${marketOf(p.request)}`)}>${t('Change the market')}</a>`}</p>`}
       ${model.imported && html`<p class=${model.imported.status === 'failed' ? 'notice bad' : 'notice good'}>${model.imported.result || t('This Preview is being imported.')} <a href=${link('/accounts')}>${t('Accounts')}</a></p>`}
-      ${isReady && funnel(model)}${isReady && model.table.element}
+      ${isReady && funnel(model)}${isReady && html`<div class="beside">${model.table.element}${member(model)}</div>`}
       ${selected > 0 && may('write') && html`<div class="notice selection"><strong>${t('{n} selected', { n: number(selected) })}</strong>${button(tn(selected, 'Exclude {n} company…', 'Exclude {n} companies…'), () => exclude(model), 'danger')}</div>`}</div>`;
   },
 };
@@ -201,16 +201,26 @@ function members(model) {
       column('state', t('Status'), 300, (m) => (m.selected ? status('ready', m.existing ? t('Exists already') : t('Selected')) : status('open', words(why(reasonOf(m)))))),
       column('why', t('Evidence'), 380, (m) => evidenceOf(m))],
     empty: () => empty(t('Nothing is here.')),
-    onOpen: openMember,
+    onOpen: (m) => peek(model, m), onCursor: (m) => { if (model.open) peek(model, m); }, onLoad: update,
   });
 }
 
-/** Why a member is in or out. @param {Item} m */
-function openMember(m) {
-  const facts = /** @type {[string, unknown][]} */ (Object.entries(m.data).filter(([key, value]) => value && typeof value !== 'object' && !/(^|_)id$/.test(key)).map(([key, value]) => [words(key), String(value)]));
-  void open((close) => html`<div class="panel"><h2 dir="auto">${nameOf(m.data)}</h2>
-    ${pairs([[t('Status'), m.selected ? t('Selected') : words(why(reasonOf(m)))], [t('Evidence'), evidenceOf(m) || '—'], ...facts])}
-    <div class="buttons">${button(t('Close'), () => close(null))}</div></div>`);
+/** Shows a member beside the others, or none. @param {Item} model @param {Item | null | undefined} m */
+function peek(model, m) {
+  model.open = m?.id || '';
+  const search = new URLSearchParams(location.search);
+  search.delete('open');
+  if (m) search.set('open', m.id);
+  setSearch(search.size ? `?${search}` : '');
+  update();
+}
+
+/** Why the member of the address is in or out. It must be among the rows that are loaded. @param {Item} model */
+function member(model) {
+  const m = model.open && model.table.records().find((/** @type {Item} */ other) => other.id === model.open);
+  if (!m) return null;
+  const facts = Object.entries(m.data).filter(([key, value]) => value && typeof value !== 'object' && !/(^|_)id$/.test(key)).map(([key, value]) => /** @type {[string, string]} */ ([words(key), String(value)]));
+  return beside(nameOf(m.data), null, () => peek(model, null), pairs([[t('Status'), m.selected ? t('Selected') : words(why(reasonOf(m)))], [t('Evidence'), evidenceOf(m) || '—'], ...facts]));
 }
 
 /** @param {Item} model */
