@@ -219,7 +219,7 @@ function peek(model, m) {
 function member(model) {
   const m = model.open && model.table.records().find((/** @type {Item} */ other) => other.id === model.open);
   if (!m) return null;
-  const facts = Object.entries(m.data).filter(([key, value]) => value && typeof value !== 'object' && !/(^|_)id$/.test(key)).map(([key, value]) => /** @type {[string, string]} */ ([words(key), String(value)]));
+  const facts = Object.entries(m.data).filter(([key, value]) => value && typeof value !== 'object' && !/(^|_)id$/.test(key)).map(([key, value]) => /** @type {[string, string]} */ ([words(key), typeof value === 'number' && !key.endsWith('year') ? number(value) : String(value)]));
   return beside(nameOf(m.data), null, () => peek(model, null), pairs([[t('Status'), m.selected ? t('Selected') : words(why(reasonOf(m)))], [t('Evidence'), evidenceOf(m) || '—'], ...facts]));
 }
 
