@@ -108,7 +108,7 @@ func hashOf(bodies map[string][]byte) string {
 // startup are the modules that the first page needs. Without them the browser would find each only after
 // it has read the module that imports it.
 var startup = []string{
-	"api.js", "dom.js", "format.js", "keys.js", "router.js", "state.js", "text.js",
+	"api.js", "dom.js", "format.js", "router.js", "state.js", "text.js",
 	"components/chart.js", "components/dialog.js", "components/field.js", "components/parts.js", "pages/home.js",
 }
 

@@ -85,8 +85,7 @@ async function readSession() {
 function draw() {
   const at = Math.min(used + idle, end);
   const isEnding = at > Date.now() && at - Date.now() < Math.min(early, idle / 2);
-  render(html`${isEnding && html`<p class="bar" role="alert">${at === end ? t('Your session ends at {time}. You can sign in again then.', { time: time(at) })
-      : html`${t('Your session ends at {time}, because nothing happens here.', { time: time(at) })} ${button(t('Stay signed in'), readSession)}`}</p>`}
+  render(html`${isEnding && html`<p class="bar" role="alert">${t('Your session ends at {time}.', { time: time(at) })} ${at < end && button(t('Stay signed in'), readSession)}</p>`}
     ${keyed(works, (work) => work.read, (work) => html`<p class="work">${work.result
       ? html`<a class="grow" href=${link(work.href)} @click=${() => drop(work)}>${work.result}</a><button class="button plain" type="button" aria-label=${t('Close')} @click=${() => drop(work)}>×</button>`
       : html`<a class="clip" href=${link(work.href)}>${work.label}</a><progress max="1" .value=${work.at} aria-label=${work.label}></progress><span>${t('{n} %', { n: Math.round(work.at * 100) })}</span>

@@ -6,9 +6,8 @@ import { field } from './components/field.js';
 import { button } from './components/parts.js';
 import { html, render } from './dom.js';
 import { setZone } from './format.js';
-import { addKeys } from './keys.js';
 import { cancel, current, go, link, reload, start } from './router.js';
-import { may, onUpdate, prefer, readPreferences, session, update } from './state.js';
+import { addKeys, may, onUpdate, prefer, readPreferences, session, update } from './state.js';
 import { t, tn } from './text.js';
 
 const app = /** @type {HTMLElement} */ (document.getElementById('app'));

@@ -1,7 +1,6 @@
 // @ts-check
 // Finds the page of an address, loads it and shows it.
-import { addKeys } from './keys.js';
-import { update } from './state.js';
+import { addKeys, update } from './state.js';
 import { t } from './text.js';
 
 /** @type {{page: PageModule | null, model: any, params: Params, error: unknown, loading: boolean, slow: boolean}} */

@@ -32,8 +32,8 @@ function listPage(name) {
     view,
     keys: (model) => ({
       ...model.table.keys((/** @type {Item} */ record) => model.open(record)),
-      o: () => model.peek(model.peeked ? null : model.table.record(model.table.cursor)),
-      Escape: () => model.peek(null),
+      o: () => model.peek(!model.peeked && model.table.record(model.table.cursor)),
+      Escape: () => model.peek(),
       '/': () => document.getElementById('search')?.focus(),
       f: () => /** @type {HTMLElement | null} */ (document.querySelector('[data-key="f"]'))?.click(),
     }),
@@ -119,7 +119,7 @@ export class ListModel {
     void go(this.pathOf(record));
   }
 
-  /** Shows a record beside the list, or none. @param {Item | null | undefined} record */
+  /** Shows a record beside the list, or none. @param {any} [record] */
   peek(record) {
     if (!record && !this.peeked) return;
     this.peeked = record || null;
@@ -296,7 +296,7 @@ function peekPanel(model, record) {
   const value = (/** @type {Field} */ f, v = valueAt(record, f.key)) => (v?.length === 0 ? '' : f.type === 'datetime' ? show(f, v) : model.cell(f, v));
   const href = model.table.options.href?.(record);
   return beside(nameOf(record), href ? html`<a class="button" href=${href}>${t('Open')}</a>` : record.contact_id && !record.contact_deleted && html`<a class="button" href=${link(`/contacts/${record.contact_id}`)}>${t('Contact')}</a>`,
-    () => model.peek(null), html`${record.body && html`<div class="mail wrap" dir="auto">${record.body}</div>`}${pairs(fields.map((f) => [f.label, value(f) || '—']))}`);
+    () => model.peek(), html`${record.body && html`<div class="mail wrap" dir="auto">${record.body}</div>`}${pairs(fields.map((f) => [f.label, value(f) || '—']))}`);
 }
 
 /** A way to save this view, which stays in its place while the saved views load, and those. @param {ListModel} model */

@@ -127,7 +127,7 @@ export const previewPage = {
     return model;
   },
   close: (model) => model.table?.close(),
-  keys: (model) => (model.table ? { ...model.table.keys((/** @type {Item} */ m) => peek(model, m)), o: () => peek(model, model.open ? null : model.table.record(model.table.cursor)), Escape: () => peek(model, null), Delete: () => void exclude(model) } : {}),
+  keys: (model) => (model.table ? { ...model.table.keys((/** @type {Item} */ m) => peek(model, m)), o: () => peek(model, !model.open && model.table.record(model.table.cursor)), Escape: () => peek(model), Delete: () => void exclude(model) } : {}),
   view: (model) => {
     const { preview: p } = model;
     const isReady = p.status === 'READY';
@@ -136,7 +136,7 @@ export const previewPage = {
       ${heading({ up: ['/previews', t('Previews')], title: html`${t('Preview')} <span class="soft">${dateTime(p.created_at)}</span>`, note: describe(model), actions: may('write') && html`
         ${p.status !== 'PREPARING' && button(t('Delete…'), () => deletePreview(model), 'danger')}
         ${isReady && !p.operation_id && button(tn(p.totals.companies.eligible, 'Import {n} company…', 'Import {n} companies…'), () => take(model), 'primary')}` })}
-      ${p.status === 'PREPARING' && html`<p class="notice">${t('The Preview is being prepared. You can go on with something else meanwhile.')}</p>`}
+      ${p.status === 'PREPARING' && html`<p class="notice">${t('The Preview is being prepared.')}</p>`}
       ${['FAILED', 'CANCELLED'].includes(p.status) && html`<p class="notice bad"><span class="grow">${p.failure_reason ? t('The Preview failed: {why}.', { why: why(p.failure_reason) }) : t('The Preview was cancelled.')}</span>
         ${may('write') && html`${button(t('Try again'), () => again(p.request))}<a class="button" href=${link(`/market${marketOf(p.request)}`)}>${t('Change the market')}</a>`}</p>`}
       ${model.imported && html`<p class=${model.imported.status === 'failed' ? 'notice bad' : 'notice good'}>${model.imported.result || t('This Preview is being imported.')} <a href=${link('/accounts')}>${t('Accounts')}</a></p>`}
@@ -205,13 +205,10 @@ function members(model) {
   });
 }
 
-/** Shows a member beside the others, or none. @param {Item} model @param {Item | null | undefined} m */
+/** Shows a member beside the others, or none. @param {Item} model @param {any} [m] */
 function peek(model, m) {
   model.open = m?.id || '';
-  const search = new URLSearchParams(location.search);
-  search.delete('open');
-  if (m) search.set('open', m.id);
-  setSearch(search.size ? `?${search}` : '');
+  setSearch(encode({}, { kind: model.kind, reason: model.reason, open: model.open }));
   update();
 }
 
@@ -220,7 +217,7 @@ function member(model) {
   const m = model.open && model.table.records().find((/** @type {Item} */ other) => other.id === model.open);
   if (!m) return null;
   const facts = Object.entries(m.data).filter(([key, value]) => value && typeof value !== 'object' && !/(^|_)id$/.test(key)).map(([key, value]) => /** @type {[string, string]} */ ([words(key), typeof value === 'number' && !key.endsWith('year') ? number(value) : String(value)]));
-  return beside(nameOf(m.data), null, () => peek(model, null), pairs([[t('Status'), m.selected ? t('Selected') : words(why(reasonOf(m)))], [t('Evidence'), evidenceOf(m) || '—'], ...facts]));
+  return beside(nameOf(m.data), null, () => peek(model), pairs([[t('Status'), m.selected ? t('Selected') : words(why(reasonOf(m)))], [t('Evidence'), evidenceOf(m) || '—'], ...facts]));
 }
 
 /** @param {Item} model */
