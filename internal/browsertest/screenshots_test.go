@@ -19,7 +19,7 @@ func TestScreenshots(t *testing.T) {
 			preview = fmt.Sprint("/previews/", p["preview_id"]) // not imported yet
 		}
 	}
-	draft := "/campaigns/" + shared.first(t, "/v1/campaigns/list", map[string]any{"search": "Hot leads"})["id"].(string)
+	campaign := "/campaigns/" + shared.first(t, "/v1/campaigns/list", map[string]any{"search": "Buyers, by email"})["id"].(string)
 	template := "/templates/" + shared.first(t, "/v1/sequence-templates/list", map[string]any{"search": "LinkedIn"})["id"].(string)
 	sequence := shared.first(t, "/v1/sequences/list", map[string]any{"page_size": 1})
 	for _, c := range []struct {
@@ -30,7 +30,7 @@ func TestScreenshots(t *testing.T) {
 		{"contacts", "/contacts?f=title:contains:vp&sort=last_name", "light", 1280, ""},
 		{"contact", "/contacts/" + sequence["contact_id"].(string), "light", 1280, ""},
 		{"template", template, "light", 1280, `document.querySelector('main').scrollTop = 1e6`},
-		{"campaign", draft, "dark", 1280, ""},
+		{"campaign", campaign, "dark", 1280, ""},
 		{"preview", preview, "dark", 1280, ""},
 		{"tasks-phone", "/tasks?f=status:is:open", "light", 390, ""},
 	} {
