@@ -118,7 +118,7 @@ func TestWebhookOrgDeleteMany(t *testing.T) {
 	s.awaitNoPending()
 	s.contact(d.key, "late")
 	other.awaitAttempts(s, 1)
-	s.stop() // stopping waits for deliveries in flight
+	s.stop()
 	s.hasNoErrors()
 	if n := int64(len(b.all())); n != begun {
 		t.Errorf("%d deliveries had started, now there are %d", begun, n)

@@ -14,9 +14,6 @@ import (
 )
 
 const (
-	// shutdownGrace is how long attempts in flight may take when the service stops. Attempts that
-	// are cut off are repeated after the next start.
-	shutdownGrace = 5 * time.Second
 	// recordRetryDelay is the delay before outcomes that could not be stored are stored again.
 	recordRetryDelay = 10 * time.Second
 	// maxSleep bounds how long the sender sleeps, because the system clock may be set.
@@ -63,7 +60,8 @@ func newSender(w *Webhooks) *Sender {
 	}
 }
 
-// Run delivers until ctx ends, and then waits for the attempts in flight.
+// Run delivers until ctx ends. It then cuts off the attempts that get no answer within SlowAfter, which are
+// repeated after the next start, and records the others.
 func (s *Sender) Run(ctx context.Context) { s.run(ctx, false) }
 
 // Once delivers everything that is due now or becomes due before it finishes.
@@ -94,7 +92,7 @@ func (s *Sender) run(ctx context.Context, once bool) {
 		}
 		timer.Stop()
 	}
-	late := time.AfterFunc(shutdownGrace, cut)
+	late := time.AfterFunc(s.webhooks.SlowAfter, cut)
 	defer late.Stop()
 	for s.runPosted(); s.busy > 0; s.runPosted() { // the first call handles what arrived as ctx ended
 		<-s.wake
