@@ -2,7 +2,9 @@ package cmd_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"regexp"
 	"runtime"
@@ -10,6 +12,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/uuid"
+
+	"prospector/internal/apptest"
+	"prospector/internal/identity"
+	"prospector/internal/service"
+	"prospector/internal/shape"
 	"prospector/store"
 )
 
@@ -129,6 +137,56 @@ func TestControlCharactersInFlags(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestControlCharactersInStore checks that commands escape the control characters of names that were stored
+// before they were refused. A name takes one line and does not control the terminal.
+func TestControlCharactersInStore(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	id, _ := p.org("Acme")
+	org := uuid.MustParse(id)
+	const name, escaped = "a\x1b[31m\n\tb\u009b", `a\x1b[31m\n\tb\u009b`
+	s, err := service.Open(apptest.Config(p.path("data")), service.Options{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Store.Update(t.Context(), org, store.Actor{}, func(tx *store.Tx) error {
+		acme, err := s.Identity.Organizations.Get(tx, org)
+		if err != nil {
+			return err
+		}
+		acme.Record.Name = name
+		_, err = s.Identity.Organizations.Table.Update(tx, acme, acme.Record, nil)
+		return errors.Join(err,
+			s.Identity.Users.Table.Scan(tx, func(d store.Doc[identity.User]) (bool, error) {
+				d.Record.Email, d.Record.FirstName = name, shape.Text(name)
+				_, err := s.Identity.Users.Table.Update(tx, d, d.Record, nil)
+				return true, err
+			}),
+			s.Identity.Keys.Table.Scan(tx, func(d store.Doc[identity.Key]) (bool, error) {
+				d.Record.Name = name
+				_, err := s.Identity.Keys.Table.Update(tx, d, d.Record, nil)
+				return true, err
+			}))
+	})
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args  []string
+		lines int
+	}{
+		{[]string{"org", "list"}, 2},
+		{[]string{"user", "list", "--org", id}, 2},
+		{[]string{"key", "list", "--org", id}, 2},
+		{[]string{"org", "set", "--org", id, "--sender-domain", "acme.example"}, 3}, // lists the users outside
+	} {
+		out := p.run(c.args...).ok().stdout
+		if !strings.Contains(out, escaped) || strings.ContainsAny(out, "\x1b\t\u009b") || strings.Count(out, "\n") != c.lines {
+			t.Errorf("%q prints %q", c.args, out)
+		}
+	}
 }
 
 func TestUsers(t *testing.T) {

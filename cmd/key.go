@@ -67,8 +67,8 @@ func keyCommand() *cobra.Command {
 				return err
 			}
 			return show(c, result, func(w io.Writer) {
-				table(w, "ID\tNAME\tACCESS\tACTIVE\tEXPIRES\tLAST USED", result.Keys, func(k identity.Key) string {
-					return fmt.Sprintf("%s\t%s\t%s\t%v\t%s\t%s", k.ID, k.Name, k.Access, k.Active, orNever(k.ExpiresAt), orNever(k.LastUsedAt))
+				table(w, "ID\tNAME\tACCESS\tACTIVE\tEXPIRES\tLAST USED", result.Keys, func(k identity.Key) []any {
+					return []any{k.ID, k.Name, k.Access, k.Active, orNever(k.ExpiresAt), orNever(k.LastUsedAt)}
 				})
 			})
 		},

@@ -55,8 +55,8 @@ func orgCommand() *cobra.Command {
 				return err
 			}
 			return show(c, result, func(w io.Writer) {
-				table(w, "ID\tNAME\tCREATED", result.Organizations, func(o identity.Organization) string {
-					return fmt.Sprintf("%s\t%s\t%s", o.ID, o.Name, o.CreatedAt)
+				table(w, "ID\tNAME\tCREATED", result.Organizations, func(o identity.Organization) []any {
+					return []any{o.ID, o.Name, o.CreatedAt}
 				})
 			})
 		},
@@ -86,7 +86,7 @@ func orgCommand() *cobra.Command {
 						strings.Join(result.SenderDomains, ", "))
 				}
 				for _, u := range result.UsersOutside {
-					fmt.Fprintf(w, "  %s %s\n", u.ID, u.Email)
+					fmt.Fprintf(w, "  %s %s\n", u.ID, escapeControls(u.Email))
 				}
 			})
 		},

@@ -11,9 +11,11 @@ import (
 	"io"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"text/tabwriter"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -158,7 +160,8 @@ func required(c *cobra.Command, flag string) (string, error) {
 	return v, err
 }
 
-// show prints the result of a command, as JSON or with text.
+// show prints the result of a command, as JSON or with text. In a text, control characters other than line
+// breaks are escaped, because stored text must not control the terminal.
 func show(c *cobra.Command, result any, text func(w io.Writer)) error {
 	asJSON, err := c.Flags().GetBool("json")
 	if err != nil {
@@ -173,18 +176,46 @@ func show(c *cobra.Command, result any, text func(w io.Writer)) error {
 			return err
 		}
 	} else {
-		text(&b)
+		var plain bytes.Buffer
+		text(&plain)
+		for line := range strings.Lines(plain.String()) {
+			line, broken := strings.CutSuffix(line, "\n")
+			b.WriteString(escapeControls(line))
+			if broken {
+				b.WriteByte('\n')
+			}
+		}
 	}
 	_, err = c.OutOrStdout().Write(b.Bytes()) // a key that was not printed is lost, so this must fail
 	return err
 }
 
-// table prints rows in columns under a heading.
-func table[T any](w io.Writer, heading string, rows []T, line func(T) string) {
+// table prints rows in columns under a heading. Each row is a line, whatever its cells contain.
+func table[T any](w io.Writer, heading string, rows []T, cells func(T) []any) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, heading)
 	for _, r := range rows {
-		fmt.Fprintln(tw, line(r))
+		var line []string
+		for _, cell := range cells(r) {
+			line = append(line, escapeControls(fmt.Sprint(cell)))
+		}
+		fmt.Fprintln(tw, strings.Join(line, "\t"))
 	}
 	tw.Flush()
+}
+
+// escapeControls replaces control characters by their escapes in Go: \n, \x1b, \u009b.
+func escapeControls(text string) string {
+	if !strings.ContainsFunc(text, unicode.IsControl) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.IsControl(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }

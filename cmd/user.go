@@ -55,8 +55,9 @@ func userCommand() *cobra.Command {
 				return err
 			}
 			return show(c, result, func(w io.Writer) {
-				table(w, "ID\tEMAIL\tNAME\tACCESS\tACTIVE\tLAST SEEN", result.Users, func(u identity.User) string {
-					return fmt.Sprintf("%s\t%s\t%s %s\t%s\t%v\t%s", u.ID, u.Email, u.FirstName, u.LastName, u.Access, u.Active, orNever(u.LastSeenAt))
+				table(w, "ID\tEMAIL\tNAME\tACCESS\tACTIVE\tLAST SEEN", result.Users, func(u identity.User) []any {
+					name := fmt.Sprintf("%s %s", u.FirstName, u.LastName)
+					return []any{u.ID, u.Email, name, u.Access, u.Active, orNever(u.LastSeenAt)}
 				})
 			})
 		},
