@@ -258,10 +258,12 @@ func together(t *testing.T, s *Store, n int, fn func(i int, tx *Tx) error) []err
 	return errs
 }
 
-// counting counts the commits of a store.
+// counting counts the commits of a store. Its clock stands still, so that no batch reaches maxBatchTime on a slow
+// machine.
 func counting() (Options, *atomic.Int32) {
-	commits := &atomic.Int32{}
-	return Options{commit: func(btx *bolt.Tx) error { commits.Add(1); return btx.Commit() }}, commits
+	commits, opt := &atomic.Int32{}, newClock().options()
+	opt.commit = func(btx *bolt.Tx) error { commits.Add(1); return btx.Commit() }
+	return opt, commits
 }
 
 func TestARefusalCostsTheOthersNothing(t *testing.T) {
