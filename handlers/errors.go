@@ -55,7 +55,7 @@ var errorTable = []errorRow{
 	{fault.ValidationFailed, http.StatusUnprocessableEntity, "A field is missing, unknown, of the wrong type or out of range."},
 	{fault.InvalidFilter, http.StatusUnprocessableEntity, "A filter has an unknown or unsupported field, condition or value, or exceeds 1,000 rules, 10,000 values, 50 search words or 200 levels."},
 	{fault.InvalidSort, http.StatusUnprocessableEntity, "The sort contains a field that does not support sorting."},
-	{fault.RateLimited, http.StatusTooManyRequests, "The organization, or the user of a session, has reached its requests per minute, too many of its requests are in progress, or too many attempts to sign in have failed. Retry-After says when to try again."},
+	{fault.RateLimited, http.StatusTooManyRequests, "The organization, or the user of a session, has reached its requests per minute, too many of its requests or too many sign-ins are in progress, or too many attempts to sign in have failed. Retry-After says when to try again."},
 	{fault.Damaged, http.StatusInternalServerError, "A record is damaged on disk and cannot be read. details has its id. DELETE removes it; the operator can recover it from a backup."},
 	{fault.Internal, http.StatusInternalServerError, "An internal error. The server log has details under the request id."},
 	{fault.Unavailable, http.StatusServiceUnavailable, "The service is shutting down, cannot write to its disk, too many large bodies are being processed, or a list needs an index that is being built."},

@@ -192,10 +192,11 @@ func (a *API) checkPasswordChange(c *call, in updateBody[MeBody]) (hash string, 
 	if err := p.Err(); err != nil || body.Password == "" {
 		return "", err
 	}
-	if err := a.Identity.CheckOldPassword(c.request.Context(), c.principal, string(body.OldPassword)); err != nil {
+	ctx, client := c.request.Context(), a.client(c.request)
+	if err := a.Identity.CheckOldPassword(ctx, c.principal, client, string(body.OldPassword)); err != nil {
 		return "", err
 	}
-	return a.Identity.HashPassword(c.request.Context(), "password", string(body.Password))
+	return a.Identity.HashPassword(ctx, client, string(body.Password))
 }
 
 func (a *API) updateMe(c *call, tx *store.Tx, in updateBody[MeBody], hash string) (Me, error) {

@@ -22,7 +22,7 @@ const password = "correct horse battery"
 
 func setPassword(t *testing.T, app *apptest.App, org *apptest.Org, password string) {
 	t.Helper()
-	hash, err := app.Identity.HashPassword(context.Background(), "password", password)
+	hash, err := app.Identity.HashPassword(context.Background(), "test", password)
 	if err == nil {
 		err = app.Store.Update(context.Background(), org.ID, store.Actor{}, func(tx *store.Tx) error {
 			return app.Identity.SetPassword(tx, org.User, hash, uuid.Nil)

@@ -115,15 +115,13 @@ func (i *Identity) Invite(tx *store.Tx, user uuid.UUID) (Link, error) {
 	})
 }
 
-// HashPassword checks and hashes a new password. Hashing takes long, so it is done before the transaction
-// in which setPassword stores the hash.
-func (i *Identity) HashPassword(ctx context.Context, path, password string) (hash string, err error) {
-	var p fault.Problems
-	checkPassword(path, password, &p)
-	if err := p.Err(); err != nil {
+// HashPassword checks and hashes a new password for a client, of whom only a few are hashed at once. Hashing
+// takes long, so it is done before the transaction in which SetPassword stores the hash.
+func (i *Identity) HashPassword(ctx context.Context, client, password string) (hash string, err error) {
+	if err := checkPassword(password); err != nil {
 		return "", err
 	}
-	return i.hasher.hash(ctx, password)
+	return i.hasher.hash(ctx, client, password)
 }
 
 // SetPassword stores the hash of a new password. It ends all sessions of the user but the given one, and
@@ -144,15 +142,15 @@ func (i *Identity) SetPassword(tx *store.Tx, user uuid.UUID, hash string, keep u
 
 // findByPassword returns the active users, of all organizations or one, who have the address and the
 // password.
-func (i *Identity) findByPassword(ctx context.Context, email, password string, org uuid.NullUUID) (found []Principal, err error) {
+func (i *Identity) findByPassword(ctx context.Context, in SignIn) (found []Principal, err error) {
 	type candidate struct {
 		Principal
 		hash string
 	}
 	var candidates []candidate
-	key := address.Key(email)
+	key := address.Key(in.Email)
 	err = i.store.LookupPrefix(i.credentials.Name(), byAddress, addressPrefix(key), func(of, user uuid.UUID) {
-		if !org.Valid || org.UUID == of {
+		if !in.Organization.Valid || in.Organization.UUID == of {
 			candidates = append(candidates, candidate{Principal: Principal{Org: of, User: user}})
 		}
 	})
@@ -178,7 +176,7 @@ func (i *Identity) findByPassword(ctx context.Context, email, password string, o
 		candidates = []candidate{{}} // takes as long as a wrong password
 	}
 	for _, c := range candidates[:min(len(candidates), maxSameAddress)] {
-		ok, err := i.hasher.matches(ctx, c.hash, password)
+		ok, err := i.hasher.matches(ctx, in.Client, c.hash, in.Password)
 		if err != nil {
 			return nil, err
 		}
@@ -225,8 +223,9 @@ func (c *credential) opens(hash []byte, now time.Time) bool {
 	return bytes.Equal(c.Link, hash) && c.LinkExpires.Std().After(now)
 }
 
-// CheckOldPassword returns an error unless the password is that of the user, or the user has none yet.
-func (i *Identity) CheckOldPassword(ctx context.Context, p Principal, password string) error {
+// CheckOldPassword returns an error unless the password is that of the user, or the user has none yet. client is
+// the one of HashPassword.
+func (i *Identity) CheckOldPassword(ctx context.Context, p Principal, client, password string) error {
 	var hash string
 	err := i.store.View(p.Org, func(tx *store.Tx) error {
 		c, err := i.credential(tx, p.User)
@@ -240,13 +239,16 @@ func (i *Identity) CheckOldPassword(ctx context.Context, p Principal, password s
 	if err := i.throttle.begin(i.store.Now(), name); err != nil {
 		return err
 	}
-	ok, err := i.hasher.matches(ctx, hash, password)
-	if err == nil && !ok {
+	ok, err := i.hasher.matches(ctx, client, hash, password)
+	switch {
+	case fault.CodeOf(err) == fault.RateLimited:
+		i.throttle.takeBack(name)
+	case err != nil:
+	case !ok:
 		var problems fault.Problems
 		problems.Invalid("old_password", "is not the current password")
 		err = problems.Err()
-	}
-	if err == nil {
+	default:
 		i.throttle.succeeded(name)
 	}
 	return err

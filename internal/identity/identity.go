@@ -27,7 +27,7 @@ type Identity struct {
 	sessions     *store.Table[session]
 	sessionTimes SessionTimes
 	preferences  *store.Table[Preferences]
-	hasher       hasher
+	hasher       *hasher
 	throttle     *throttle
 	known        keyCache
 }

@@ -7,6 +7,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
+	"sync"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/crypto/argon2"
@@ -34,32 +36,81 @@ const (
 	sumBytes  = 32
 )
 
-// maxHashing limits how many passwords are hashed at once, because each takes 19 MB and all of a core.
-const maxHashing = 2
+const (
+	// maxHashing limits how many passwords are hashed at once, because each takes 19 MB and all of a core.
+	maxHashing = 2
+	// maxInHand limits how many are hashed or wait for it, so that nobody waits for much longer than hashingWait,
+	// and maxInHandOfClient how many of them are from one client.
+	maxInHand         = 100
+	maxInHandOfClient = 5
+	hashingWait       = 2 * time.Second
+)
 
-// hasher hashes passwords with argon2id, a few at a time.
-type hasher chan struct{}
+// hasher hashes passwords with argon2id, a few at a time. It refuses passwords that would have to wait for long.
+type hasher struct {
+	running chan struct{} // has an element for each password that is being hashed
 
-func newHasher() hasher { return make(hasher, maxHashing) }
+	mu      sync.Mutex
+	inHand  int
+	clients map[string]int // their part of inHand
+}
 
-func (h hasher) sum(ctx context.Context, password string, salt []byte, cost hashCost) ([]byte, error) {
-	select {
-	case h <- struct{}{}:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+func newHasher() *hasher {
+	return &hasher{running: make(chan struct{}, maxHashing), clients: map[string]int{}}
+}
+
+// enter waits until a password of a client can be hashed. The caller must call leave then. It returns
+// rate_limited if too many wait already, and the cause if ctx ends first.
+func (h *hasher) enter(ctx context.Context, client string) error {
+	h.mu.Lock()
+	if h.inHand == maxInHand || h.clients[client] == maxInHandOfClient {
+		h.mu.Unlock()
+		refusal := fault.New(fault.RateLimited, "too many sign-ins are in progress; try again later")
+		refusal.Wait = hashingWait
+		return refusal
 	}
-	defer func() { <-h }()
+	h.inHand++
+	h.clients[client]++
+	h.mu.Unlock()
+	select {
+	case h.running <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		h.forget(client)
+		return context.Cause(ctx)
+	}
+}
+
+func (h *hasher) leave(client string) {
+	<-h.running
+	h.forget(client)
+}
+
+func (h *hasher) forget(client string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.inHand--
+	if h.clients[client]--; h.clients[client] == 0 {
+		delete(h.clients, client)
+	}
+}
+
+func (h *hasher) sum(ctx context.Context, client, password string, salt []byte, cost hashCost) ([]byte, error) {
+	if err := h.enter(ctx, client); err != nil {
+		return nil, err
+	}
+	defer h.leave(client)
 	return argon2.IDKey([]byte(password), salt, cost.passes, cost.memory, cost.lanes, sumBytes), nil
 }
 
 // hash returns the hash of a password in the usual text form, which names the algorithm, its cost and the
 // salt.
-func (h hasher) hash(ctx context.Context, password string) (string, error) {
+func (h *hasher) hash(ctx context.Context, client, password string) (string, error) {
 	salt := make([]byte, saltBytes)
 	if _, err := rand.Read(salt); err != nil {
 		return "", err
 	}
-	sum, err := h.sum(ctx, password, salt, currentCost)
+	sum, err := h.sum(ctx, client, password, salt, currentCost)
 	c, b64 := currentCost, base64.RawStdEncoding
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s",
 		argon2.Version, c.memory, c.passes, c.lanes, b64.EncodeToString(salt), b64.EncodeToString(sum)), err
@@ -67,12 +118,12 @@ func (h hasher) hash(ctx context.Context, password string) (string, error) {
 
 // matches reports whether a password has the hash. Without a hash it takes as long and reports false, so
 // that the time does not tell whether there is one.
-func (h hasher) matches(ctx context.Context, hash, password string) (bool, error) {
+func (h *hasher) matches(ctx context.Context, client, hash, password string) (bool, error) {
 	cost, salt, want, ok := parseHash(hash)
 	if !ok {
 		cost, salt = currentCost, make([]byte, saltBytes)
 	}
-	sum, err := h.sum(ctx, password, salt, cost)
+	sum, err := h.sum(ctx, client, password, salt, cost)
 	return ok && err == nil && subtle.ConstantTimeCompare(sum, want) == 1, err
 }
 
@@ -91,11 +142,13 @@ func parseHash(hash string) (cost hashCost, salt, sum []byte, ok bool) {
 	return cost, salt, sum, err == nil && len(sum) == sumBytes && cost.passes > 0 && cost.lanes > 0
 }
 
-// checkPassword adds what is wrong with a new password to p.
-func checkPassword(path, password string, p *fault.Problems) {
+// checkPassword returns what is wrong with a new password.
+func checkPassword(password string) error {
+	var p fault.Problems
 	if n := utf8.RuneCountInString(password); n < minPassword {
-		p.Invalid(path, "must have at least %d characters, not %d", minPassword, n)
+		p.Invalid("password", "must have at least %d characters, not %d", minPassword, n)
 	} else if len(password) > maxPassword {
-		p.Invalid(path, "must have at most %d bytes, not %d", maxPassword, len(password))
+		p.Invalid("password", "must have at most %d bytes, not %d", maxPassword, len(password))
 	}
+	return p.Err()
 }

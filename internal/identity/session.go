@@ -60,7 +60,7 @@ type SignIn struct {
 	Email        string
 	Password     string
 	Organization uuid.NullUUID // if the address belongs to users of several organizations
-	Client       string        // the address of the client, to slow down guessing
+	Client       string        // the address of the client, to slow down guessing and floods
 }
 
 // SignIn begins a session for the user with an address and a password, and returns its token. The error
@@ -70,8 +70,11 @@ func (i *Identity) SignIn(ctx context.Context, in SignIn, actor store.Actor) (Se
 	if err := i.throttle.begin(i.store.Now(), name, client); err != nil {
 		return Session{}, "", err
 	}
-	found, err := i.findByPassword(ctx, in.Email, in.Password, in.Organization)
+	found, err := i.findByPassword(ctx, in)
 	switch {
+	case fault.CodeOf(err) == fault.RateLimited: // the attempt has no result
+		i.throttle.takeBack(name, client)
+		return Session{}, "", err
 	case err != nil:
 		return Session{}, "", err
 	case len(found) == 0:
@@ -111,18 +114,18 @@ func (i *Identity) oneOrganization(users []Principal) error {
 // Redeem begins a session with the token of a one-time link, which is void then. If a password is given,
 // it becomes the user's.
 func (i *Identity) Redeem(ctx context.Context, token, password, client string, actor store.Actor) (Session, string, error) {
-	client = "client " + client
-	if err := i.throttle.begin(i.store.Now(), client); err != nil {
+	name := "client " + client
+	if err := i.throttle.begin(i.store.Now(), name); err != nil {
 		return Session{}, "", err
 	}
 	p, err := i.userOfLink(token)
 	if err != nil {
 		return Session{}, "", err
 	}
-	i.throttle.succeeded("", client)
+	i.throttle.takeBack(name)
 	hash := ""
 	if password != "" {
-		if hash, err = i.HashPassword(ctx, "password", password); err != nil {
+		if hash, err = i.HashPassword(ctx, client, password); err != nil {
 			return Session{}, "", err
 		}
 	}

@@ -32,7 +32,7 @@ func newThrottle() *throttle { return &throttle{names: map[string]*failures{}} }
 
 // begin counts an attempt as failed under all names, or refuses it without counting it if there are too
 // many under one of them. Attempts are counted before they are made, so that many at once are refused
-// too; succeeded takes the attempt back.
+// too; succeeded and takeBack take the attempt back.
 func (t *throttle) begin(now time.Time, names ...string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -65,7 +65,18 @@ func (t *throttle) succeeded(address string, others ...string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.names, address)
-	for _, name := range others {
+	t.takeBackLocked(others)
+}
+
+// takeBack takes back an attempt that was not made.
+func (t *throttle) takeBack(names ...string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.takeBackLocked(names)
+}
+
+func (t *throttle) takeBackLocked(names []string) {
+	for _, name := range names {
 		if f := t.names[name]; f != nil && len(f.at) > 0 {
 			f.at = f.at[:len(f.at)-1]
 			if len(f.at) < freeFailures {
