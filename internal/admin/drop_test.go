@@ -140,6 +140,37 @@ func flipBits(t *testing.T, path string, org uuid.UUID, random *rand.Rand, flips
 	return records, changes
 }
 
+// TestDropLostUser checks that a key whose user was lost with its page fails, until the damage is dropped. Then the
+// key is invalid, because its user does not exist.
+func TestDropLostUser(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	app.Stop()
+	db, err := bolt.Open(filepath.Join(app.Config.DataDir, store.FileName), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bolt.Tx) error { // what a rebuild leaves of a store without the page
+		b := tx.Bucket([]byte("orgs")).Bucket(org.ID[:])
+		lost, err := tx.CreateBucketIfNotExists([]byte("lost"))
+		if err != nil {
+			return err
+		}
+		page, err := json.Marshal(store.LostPage{Organization: org.ID, Bucket: "users.rec", Page: 7})
+		return errors.Join(err, lost.Put([]byte("7"), page), b.DeleteBucket([]byte("users.log")), b.Bucket([]byte("users.rec")).Delete(org.User[:]))
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	app.Start()
+	org.Read.Get("/v1/me").Fails(500, "internal", "")
+	result, err := Check.doLong(t.Context(), app.Service, CheckInput{Repair: true, Drop: true}, func(int, int) {})
+	if err != nil || !result.OK || len(result.Dropped) == 0 {
+		t.Fatalf("%v, %+v", err, result)
+	}
+	org.Read.Get("/v1/me").Is(401)
+}
+
 // TestSalvage checks that what is saved of a record is JSON on one line each.
 func TestSalvage(t *testing.T) {
 	var b bytes.Buffer

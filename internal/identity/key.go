@@ -2,6 +2,7 @@ package identity
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -179,17 +180,33 @@ func (i *Identity) Authenticate(key string) (Principal, error) {
 		p.RateLimit = known.org.Record.Limits.RateLimitPerMinute
 		return nil
 	})
-	if fault.CodeOf(err) == fault.NotFound { // the key was deleted in the meantime, or its record is lost
-		if _, _, found, err = i.store.Lookup(i.Keys.Entity, "hash", hash); found {
-			err = store.MissingRecord(i.Keys.Entity, id)
-		}
-		return Principal{}, orDenied(err, denied)
+	if fault.CodeOf(err) == fault.NotFound {
+		return Principal{}, i.whyMissing(p, hash, denied)
 	}
 	if err != nil {
 		return Principal{}, err
 	}
 	i.uses.note(i.store.Now(), p.Org, p.Key)
 	return p, nil
+}
+
+// whyMissing returns the error for a key whose record, or the record of its user, does not exist. It is denied if the
+// key was deleted in the meantime, or if the operator has dropped all damaged records and the user is one of them.
+// Otherwise the record is lost, and the key may be valid.
+func (i *Identity) whyMissing(p Principal, hash []byte, denied *fault.Error) error {
+	_, _, found, err := i.store.Lookup(i.Keys.Entity, "hash", hash)
+	if err != nil || !found {
+		return orDenied(err, denied)
+	}
+	hasRecord := false
+	err = i.store.View(p.Org, func(tx *store.Tx) error {
+		hasRecord = i.Keys.Table.Has(tx, p.Key)
+		return nil
+	})
+	if err == nil && hasRecord && i.store.DamagedRecords() == 0 {
+		return denied
+	}
+	return cmp.Or(err, store.MissingRecord(i.Keys.Entity, p.Key))
 }
 
 // orDenied returns denied for a key that does not exist, and err if the store failed.
