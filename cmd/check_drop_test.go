@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -84,6 +85,51 @@ func checkSalvage(t *testing.T, c *checkFixture) {
 	if err != nil || first.ID != c.ann || first.Record.Email != "ann@acme.example" || first.Record.Notes != spoilt || !bytes.Contains(raw, []byte(spoilt)) {
 		t.Errorf("saved %s (%v)", line, err)
 	}
+}
+
+// TestDropLostPage checks how check reports a page of the file that was lost with the contacts on it.
+func TestDropLostPage(t *testing.T) {
+	t.Parallel()
+	c := newCheckFixture(t)
+	s := c.p.serve()
+	eve := s.id(s.do(http.StatusCreated, c.key, "POST", "/v1/contacts", // the contacts get a page of their own
+		fmt.Sprintf(`{"email": "eve@acme.example", "notes": %q}`, strings.Repeat("a note ", 200))))
+	s.stop()
+	file := c.p.path("data", "prospector.db")
+	db, err := bolt.Open(file, 0o600, &bolt.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page, size int64
+	err = db.View(func(tx *bolt.Tx) error {
+		page = int64(tx.Bucket([]byte("orgs")).Bucket(c.org[:]).Bucket([]byte("contacts.rec")).Root())
+		size = int64(db.Info().PageSize)
+		return nil
+	})
+	if err := errors.Join(err, db.Close()); err != nil || page == 0 {
+		t.Fatalf("the contacts have page %d (%v)", page, err)
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteAt(make([]byte, size), page*size)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+
+	got := c.p.run("check", "--repair", "--drop", "out.jsonl")
+	want := fmt.Sprintf(`Dropped contacts %[2]s of organization %[1]s
+Dropped contacts %[3]s of organization %[1]s
+Dropped contacts %[6]s of organization %[1]s
+Dropped page %[4]d of the file with entries of contacts.rec of organization %[1]s
+Wrote what could be saved to out.jsonl
+Checked %[5]d records, found 0 problems
+`, c.org, c.ann, c.bob, page, checkFixtureRecords-2, eve)
+	if got.status != 0 || got.stdout != want {
+		t.Errorf("check exits with %d and prints\n%s, want\n%s", got.status, got.stdout, want)
+	}
+	c.p.passesCheck()
 }
 
 // TestRestoreRecord checks that a damaged record is replaced by that of a backup, with its keys and

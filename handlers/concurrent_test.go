@@ -1,9 +1,12 @@
 package handlers_test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"prospector/internal/apptest"
@@ -67,4 +70,77 @@ func TestConcurrentRequests(t *testing.T) {
 	if got := apptest.Receive(t, half.answer, "the response to the slow body"); got != 201 {
 		t.Errorf("the slow body is answered %d", got)
 	}
+}
+
+// heldSimulation is the context of a request. The simulation waits when it first looks whether its caller has gone,
+// until it is released.
+type heldSimulation struct {
+	context.Context
+	once           sync.Once
+	begun, release chan struct{}
+}
+
+func (h *heldSimulation) Done() <-chan struct{} {
+	if isCalledBy("outreach.(*Outreach).Simulate") {
+		h.once.Do(func() {
+			close(h.begun)
+			<-h.release
+		})
+	}
+	return h.Context.Done()
+}
+
+// isCalledBy reports whether the function, given by the end of its name, is among the callers.
+func isCalledBy(name string) bool {
+	callers := make([]uintptr, 100)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
+	for {
+		frame, more := frames.Next()
+		if strings.HasSuffix(frame.Function, name) || !more {
+			return more
+		}
+	}
+}
+
+// Two simulations of an organization may run at the same time. A third one is refused after a second, and other
+// requests and other organizations are not affected.
+func TestConcurrentSimulations(t *testing.T) {
+	app := apptest.New(t)
+	org, other := app.Org("Acme"), app.Org("Umbrella")
+	request := func(org *apptest.Org) (path, body string) {
+		contact := org.Write.Post("/v1/contacts", `{"email": "a@x.example"}`).Is(201).ID()
+		return "/v1/campaigns/" + newCampaign(org, "active") + "/simulate", `{"contact_ids": ["` + contact + `"]}`
+	}
+	simulate, body := request(org)
+	theirs, of := request(other)
+	var ended [2]chan int
+	release := make(chan struct{})
+	end := sync.OnceFunc(func() { close(release) })
+	t.Cleanup(end)
+	for i := range ended {
+		h := &heldSimulation{Context: t.Context(), begun: make(chan struct{}), release: release}
+		req := httptest.NewRequestWithContext(h, "POST", simulate, strings.NewReader(body))
+		req.Header = http.Header{"Authorization": {"Bearer " + org.Read.Key}, "Content-Type": {"application/json"}}
+		ended[i] = make(chan int, 1)
+		go func() {
+			res := httptest.NewRecorder()
+			app.API.ServeHTTP(res, req)
+			ended[i] <- res.Code
+		}()
+		apptest.Receive(t, h.begun, "the simulation")
+	}
+
+	refused := org.Read.Post(simulate, body).Fails(429, "rate_limited", "2 simulations of the organization are in progress")
+	if got := refused.Header.Get("Retry-After"); got != "1" {
+		t.Errorf("Retry-After is %q", got)
+	}
+	org.Read.Get("/v1/me").Is(200)
+	other.Read.Post(theirs, of).Is(200)
+	end()
+	for i := range ended {
+		if got := apptest.Receive(t, ended[i], "the end of a simulation"); got != 200 {
+			t.Errorf("simulation %d is answered %d", i, got)
+		}
+	}
+	org.Read.Post(simulate, body).Is(200)
 }

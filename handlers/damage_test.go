@@ -238,3 +238,21 @@ func TestLostRecord(t *testing.T) {
 		t.Errorf("the log does not report the table:\n%s", log)
 	}
 }
+
+// TestLostKey checks that a request with an API key whose record is lost fails, because the key may be valid. A
+// program that was told that its key is invalid would give up.
+func TestLostKey(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	id := org.Admin.Post("/v1/api-keys", `{"name": "lost"}`).Is(201)
+	lost := org.Read
+	lost.Key = id.Text("data.key")
+	lost.Get("/v1/me").Is(200)
+	edit(t, app, func(tx *bolt.Tx) error {
+		return tx.Bucket([]byte("orgs")).Bucket(org.ID[:]).Bucket([]byte("api_keys.rec")).Delete(key(id.ID()))
+	})
+	lost.Get("/v1/me").Fails(500, "damaged", "")
+	org.Read.Get("/v1/me").Is(200)
+	lost.Key = lost.Key[:len(lost.Key)-4] + "AAAA"
+	lost.Get("/v1/me").Is(401)
+}
