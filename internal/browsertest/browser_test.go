@@ -61,7 +61,7 @@ func open(t *testing.T, width int64) *tab {
 		t.Fatal(err)
 	}
 	t.Cleanup(closeWindow)
-	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 12*time.Minute)
 	t.Cleanup(cancel)
 	ctx, end := context.WithCancelCause(ctx)
 	t.Cleanup(func() { end(nil) })
