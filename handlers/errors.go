@@ -116,7 +116,7 @@ func (c *call) errorResponse(err error) response {
 		f = c.internal()
 		var damaged *store.DamagedRecord
 		if errors.As(err, &damaged) && c.op != nil && c.op.Access != Public { // the public learns no ids
-			f = damagedRecord(damaged)
+			f = damaged.Fault()
 		}
 	}
 	row := errorRowOf(f.Code)
@@ -143,15 +143,6 @@ func errorBody(f *fault.Error) ErrorBody {
 		body.Details = append(body.Details, ErrorDetail(d))
 	}
 	return body
-}
-
-// damagedRecord returns the error that a caller receives for a record that cannot be read.
-func damagedRecord(d *store.DamagedRecord) *fault.Error {
-	detail := fault.Detail{Path: d.Table, Message: "the record is damaged", ID: d.ID.String()}
-	f := fault.New(fault.Damaged, "the record %s of %s is damaged and cannot be read; delete it or ask the operator to recover it from a backup",
-		d.ID, d.Table)
-	f.Details = []fault.Detail{detail}
-	return f
 }
 
 // internal returns the error that a caller receives for a bug. It reveals nothing but the request id.

@@ -82,8 +82,8 @@ func TestWebhookDamagedEvent(t *testing.T) {
 	}
 }
 
-// TestWebhookDamagedSubscription checks that a subscription that cannot be read does not hold up the events of
-// others.
+// TestWebhookDamagedSubscription checks that a subscription that cannot be read receives no events. It neither
+// holds up the events of others nor stops the organization from writing.
 func TestWebhookDamagedSubscription(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -95,5 +95,19 @@ func TestWebhookDamagedSubscription(t *testing.T) {
 	app.Deliver()
 	if got := rec.take(); len(got) != 1 || got[0].path != "/1" {
 		t.Errorf("the event was delivered to %v, want the other subscription", got)
+	}
+
+	org.Write.Post("/v1/tags", `{"name": "Second", "color": "red", "object_type": "contact"}`).Is(201)
+	app.Deliver()
+	if got := rec.take(); len(got) != 1 || got[0].path != "/1" {
+		t.Errorf("the second event was delivered to %v, want the other subscription", got)
+	}
+	requireList(org.Admin.Post(hooksPath+"/list", nil), 1, 1)
+	rec.subscribe(org, "tag.created")
+	org.Admin.Get(hooksPath+"/"+broken).Fails(500, "damaged", broken)
+	org.Admin.Patch(hooksPath+"/"+broken, `{"status": "paused"}`).Fails(500, "damaged", broken)
+	org.Admin.Delete(hooksPath + "/" + broken).Is(204)
+	if log := app.Log.String(); strings.Count(log, "level=ERROR msg=\"record is damaged") != 1 {
+		t.Errorf("the log does not report the subscription once:\n%s", log)
 	}
 }

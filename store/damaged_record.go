@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
+
+	"prospector/internal/fault"
 )
 
 // DamagedRecord is the error of reading a record whose stored bytes are not those that were written.
@@ -29,6 +31,21 @@ func MissingRecord(table string, id uuid.UUID) error {
 func (e *DamagedRecord) Error() string { return fmt.Sprintf("%s %s: %v", e.Table, e.ID, e.cause) }
 
 func (e *DamagedRecord) Unwrap() error { return e.cause }
+
+// Fault returns the error that a caller receives.
+func (e *DamagedRecord) Fault() *fault.Error {
+	f := fault.New(fault.Damaged, "the record %s of %s is damaged and cannot be read; delete it or ask the operator to recover it from a backup",
+		e.ID, e.Table)
+	f.Details = []fault.Detail{{Path: e.Table, Message: "the record is damaged", ID: e.ID.String()}}
+	return f
+}
+
+// IsDamagedRecord reports whether an error is about one record. Other damage, such as that of a tombstone,
+// may affect any record of the table.
+func IsDamagedRecord(err error) bool {
+	var damaged *DamagedRecord
+	return errors.As(err, &damaged)
+}
 
 // recordKey identifies a record in the store.
 type recordKey struct {
@@ -111,6 +128,12 @@ func (s *Store) DamagedIDs(org uuid.UUID) map[string][]uuid.UUID {
 		slices.SortFunc(ids, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
 	}
 	return found
+}
+
+// HasDamaged reports whether a damaged record of the table in the transaction's organization was found since
+// the store was opened. After Verify it reports whether there is one.
+func (t *AnyTable) HasDamaged(tx *Tx) bool {
+	return len(tx.store.DamagedIDs(tx.org)[t.core.name]) > 0
 }
 
 // DeleteDamaged deletes a record that cannot be read. The keys of the record are not known, so it reads

@@ -2,6 +2,7 @@ package store
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/google/uuid"
@@ -148,10 +149,36 @@ func (t *Table[T]) Delete(tx *Tx, old Doc[T]) error {
 	return t.core.remove(tx, untyped(&old), &old.Record)
 }
 
-// Scan calls fn for every record in order of creation, until fn returns false. The JSON of a record
-// is valid until the transaction ends.
+// Scan calls fn for every record in order of creation, until fn returns false. It leaves out damaged
+// records: Count minus the records that it found is their number. The JSON of a record is valid until
+// the transaction ends.
 func (t *Table[T]) Scan(tx *Tx, fn func(Doc[T]) (more bool, err error)) error {
 	return t.core.scan(tx, func(d doc, rec any) (bool, error) { return fn(typed(d, *rec.(*T))) })
+}
+
+// Each calls fn for the records with the given ids, until it returns an error. It leaves out damaged records.
+func (t *Table[T]) Each(tx *Tx, ids []uuid.UUID, fn func(Doc[T]) error) error {
+	for _, id := range ids {
+		d, err := t.Get(tx, id)
+		if IsDamagedRecord(err) {
+			continue
+		}
+		if err == nil {
+			err = fn(d)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Readable returns the ids without those of damaged records.
+func (t *AnyTable) Readable(tx *Tx, ids []uuid.UUID) []uuid.UUID {
+	return slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool {
+		_, _, err := t.core.getUndecoded(tx, id)
+		return IsDamagedRecord(err)
+	})
 }
 
 // Name returns the name of the table, for Tx.Records and Tx.Changes.

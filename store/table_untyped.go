@@ -70,10 +70,13 @@ func (t *table) isUnchanged(tx *Tx, old doc) (bool, error) {
 func (t *table) scan(tx *Tx, fn func(d doc, rec any) (more bool, err error)) error {
 	return tx.scan(t.rec, nil, func(key, value []byte) (bool, error) {
 		if len(key) != 16 {
-			return false, fmt.Errorf("%s: %w: the key %x is not an id", t.name, ErrDamaged, key)
+			return true, nil // check reports it
 		}
 		rec := t.newRecord()
 		d, err := t.decode(tx, uuid.UUID(key), value, rec)
+		if IsDamagedRecord(err) {
+			return true, nil // it was counted and logged
+		}
 		if err != nil {
 			return false, err
 		}

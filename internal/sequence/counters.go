@@ -147,8 +147,12 @@ func (x *engineTx) saveCounters() error {
 	return nil
 }
 
-// verifyCounters compares the stored counters with the sequences. In an Update it corrects them.
+// verifyCounters compares the stored counters with the sequences. In an Update it corrects them. While a
+// sequence is damaged, the counters cannot be compared.
 func (e *Engine) verifyCounters(tx *store.Tx, report store.Report) error {
+	if e.sequences.HasDamaged(tx) {
+		return nil
+	}
 	counted := map[uuid.UUID]*campaignCounters{}
 	err := e.sequences.Scan(tx, func(doc store.Doc[Sequence]) (bool, error) {
 		c := counted[doc.Record.CampaignID]

@@ -218,6 +218,7 @@ func (w *Webhooks) disable(tx *store.Tx, old store.Doc[Subscription], rec Subscr
 // creation.
 type subscribersByTrigger map[string][]uuid.UUID
 
+// readActive leaves out damaged subscriptions, which receive no events.
 func (w *Webhooks) readActive(tx *store.Tx) (subscribersByTrigger, error) {
 	active := subscribersByTrigger{}
 	err := w.Subscriptions.Table.Scan(tx, func(d store.Doc[Subscription]) (bool, error) {

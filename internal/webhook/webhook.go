@@ -173,7 +173,7 @@ func (w *Webhooks) verifyPending(tx *store.Tx, report store.Report) error {
 		}
 		return true, nil
 	})
-	if err != nil {
+	if err != nil || w.deliveries.HasDamaged(tx) { // what is damaged was counted for an unknown subscription
 		return err
 	}
 	return w.Subscriptions.Table.Scan(tx, func(d store.Doc[Subscription]) (bool, error) {
