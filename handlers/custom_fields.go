@@ -22,9 +22,9 @@ func (a *API) fieldOperations() []Operation {
 		read(Operation{
 			Name: "list_fields", Method: http.MethodGet, Path: "/v1/fields", Access: identity.Read,
 			Summary: "List all custom fields on one page",
-		}, func(_ *call, tx *store.Tx, in FieldQuery) (all[crm.Field], error) {
-			list, err := a.CRM.ListFields(tx, in.Entity)
-			return list, err
+		}, func(_ *call, tx *store.Tx, in FieldQuery) (readable[crm.Field], error) {
+			list, damaged, err := a.CRM.ListFields(tx, in.Entity)
+			return readable[crm.Field]{list, damaged}, err
 		}),
 		withAccess(identity.Admin, updateOperation(fields, "update_field", "/v1/fields/{id}", fault.InUse)),
 		withAccess(identity.Admin, deleteOperation(fields)),

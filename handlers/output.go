@@ -15,10 +15,15 @@ type outputSource struct {
 	cached  bool         // clients may keep the response and ask whether it has changed
 }
 
-// page is one page of records T, already encoded. all is a complete list on one page.
+// page is one page of records T, already encoded. all is a complete list on one page. readable is a
+// complete list of what can be read, with the number of records that are damaged.
 type (
-	page[T any] struct{ envelope []byte }
-	all[T any]  []T
+	page[T any]     struct{ envelope []byte }
+	all[T any]      []T
+	readable[T any] struct {
+		all[T]
+		damaged int
+	}
 )
 
 func (page[T]) output() outputSource { return outputSource{typ: reflect.TypeFor[T](), list: true} }
@@ -77,12 +82,14 @@ func (a all[T]) records() ([][]byte, error) {
 	return records, nil
 }
 
-func (a all[T]) list(api *API) ([]byte, error) {
-	records, err := a.records()
+func (a all[T]) list(api *API) ([]byte, error) { return readable[T]{all: a}.list(api) }
+
+func (r readable[T]) list(api *API) ([]byte, error) {
+	records, err := r.records()
 	if err != nil {
 		return nil, err
 	}
-	return api.listEnvelope(records, onePage(len(a)), 0), nil
+	return api.listEnvelope(records, onePage(len(records)), max(0, r.damaged)), nil
 }
 
 // onePage returns the pagination of a complete list on one page.

@@ -21,6 +21,20 @@ func (e *Engine) Reindex(ctx context.Context, progress func(done, total int)) (r
 	})
 }
 
+// RebuildCustomized starts to rebuild the indexes of an organization's kinds that have custom fields. What was
+// indexed while a field was damaged lacks its values.
+func (e *Engine) RebuildCustomized(org uuid.UUID) error {
+	for _, k := range e.kinds {
+		if k.customs == nil {
+			continue
+		}
+		if err := e.tableIndex(org, k).rebuildBecause(nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Check compares every index with the store and reports each record in which they differ. With
 // repair it rebuilds the indexes that are wrong. It returns the number of records that it checked.
 func (e *Engine) Check(

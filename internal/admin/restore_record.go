@@ -62,6 +62,9 @@ var RestoreRecord = Operation[RestoreRecordInput, RestoreRecordResult]{
 				})
 			})
 		})
+		if err == nil && in.Kind == s.CRM.Fields.Entity {
+			err = s.Index.RebuildCustomized(r.Organization)
+		}
 		return r, err
 	},
 }

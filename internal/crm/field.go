@@ -143,11 +143,11 @@ func (c *CRM) checkRemoved(tx *store.Tx, before, after *Field) error {
 // customs returns the custom fields of an entity in the transaction's organization.
 func (c *CRM) customs(tx *store.Tx, entity string) (*filter.CustomFields, error) {
 	byEntity, err := c.custom.Of(tx)
-	if customs := byEntity[entity]; customs != nil {
-		return customs, nil
-	}
-	return filter.NoCustomFields, err
+	return cmp.Or(byEntity[entity], byEntity[otherEntities], filter.NoCustomFields), err
 }
+
+// otherEntities is the key of the custom fields of the entities that have none.
+const otherEntities = ""
 
 // CustomFields returns the custom fields of an entity in the transaction's organization.
 func (c *CRM) CustomFields(tx *store.Tx, entity Entity) (*shape.Customs, error) {
@@ -155,30 +155,36 @@ func (c *CRM) CustomFields(tx *store.Tx, entity Entity) (*shape.Customs, error) 
 	return customs.Customs, err
 }
 
-// readFields returns the custom fields of the transaction's organization by entity.
+// readFields returns the custom fields of the transaction's organization by entity. A damaged field is
+// missing: records keep its values, but nothing reads or changes them.
 func (c *CRM) readFields(tx *store.Tx) (map[string]*filter.CustomFields, error) {
-	fields := map[Entity][]shape.CustomField{}
+	fields := map[Entity][]shape.CustomField{otherEntities: nil}
+	damaged := c.Fields.Table.Count(tx)
 	err := c.Fields.Table.Scan(tx, func(d store.Doc[Field]) (bool, error) {
 		fields[d.Record.Entity] = append(fields[d.Record.Entity], d.Record.Custom())
+		damaged--
 		return true, nil
 	})
 	byEntity := map[string]*filter.CustomFields{}
 	for entity, list := range fields {
-		byEntity[string(entity)] = filter.NewCustomFields(list)
+		customs := filter.NewCustomFields(list)
+		customs.Incomplete = damaged > 0
+		byEntity[string(entity)] = customs
 	}
 	return byEntity, err
 }
 
 // ListFields returns the custom fields of an entity, or of all entities if it is empty, ordered by
-// entity and then by creation.
-func (c *CRM) ListFields(tx *store.Tx, entity Entity) ([]Field, error) {
-	fields := []Field{}
-	err := c.Fields.Table.Scan(tx, func(d store.Doc[Field]) (bool, error) {
+// entity and then by creation. damaged is the number of fields of all entities that cannot be read.
+func (c *CRM) ListFields(tx *store.Tx, entity Entity) (fields []Field, damaged int, err error) {
+	fields, damaged = []Field{}, c.Fields.Table.Count(tx)
+	err = c.Fields.Table.Scan(tx, func(d store.Doc[Field]) (bool, error) {
 		if entity == "" || d.Record.Entity == entity {
 			fields = append(fields, d.Record)
 		}
+		damaged--
 		return true, nil
 	})
 	slices.SortStableFunc(fields, func(a, b Field) int { return cmp.Compare(a.Entity, b.Entity) })
-	return fields, err
+	return fields, damaged, err
 }

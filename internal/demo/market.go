@@ -175,7 +175,7 @@ func previewMarket(
 	var id uuid.UUID
 	err = s.Store.Update(ctx, org, actor, func(tx *store.Tx) error {
 		signal, rule := "null", "null"
-		fields, err := s.CRM.ListFields(tx, "accounts")
+		fields, _, err := s.CRM.ListFields(tx, "accounts")
 		for _, f := range fields {
 			if f.Key == hiringField && f.AI != nil {
 				signal, rule = fmt.Sprintf("%q", f.ID), `{"value": true}`

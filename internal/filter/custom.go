@@ -7,6 +7,8 @@ import "prospector/internal/shape"
 type CustomFields struct {
 	*shape.Customs
 	ListFields []Field // in the order of Customs.Fields
+	// Incomplete reports that a damaged field of the organization is missing. It may be one of another kind.
+	Incomplete bool
 }
 
 // CustomNamePrefix begins the Name of every custom field. No key of a built-in field begins with
