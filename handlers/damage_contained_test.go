@@ -3,7 +3,10 @@ package handlers_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"slices"
 	"testing"
+	"time"
 
 	"prospector/internal/apptest"
 )
@@ -69,6 +72,11 @@ func newDamageFixture(t *testing.T) *damageFixture {
 	return f
 }
 
+// request makes a request that does not concern the damaged records.
+func (f *damageFixture) request(method, path string, body any) *apptest.Response {
+	return f.Admin.In(f.t).Do(method, path, body)
+}
+
 // TestDamagedField checks that a custom field that cannot be read is left out. Records keep its values.
 func TestDamagedField(t *testing.T) {
 	f := newDamageFixture(t)
@@ -97,4 +105,59 @@ func TestDamagedField(t *testing.T) {
 	heal() // it is damaged again
 	f.Admin.Delete(bad).Is(204)
 	requireList(f.Read.Get("/v1/fields").Is(200), 1, 0)
+}
+
+// TestDamagedOutreach checks that nothing is sent that needs a damaged campaign, template, contact or account,
+// that everything else is sent, and that replies and unsubscriptions work.
+func TestDamagedOutreach(t *testing.T) {
+	for _, table := range []string{"campaigns", "sequence-templates", "contacts", "accounts"} {
+		t.Run(table, func(t *testing.T) {
+			f := newDamageFixture(t)
+			needsDamaged := func(campaign, contact string) bool {
+				switch table {
+				case "contacts":
+					return contact == f.bad[table]
+				case "accounts":
+					return contact != f.contacts[2]
+				}
+				return campaign == f.bad["campaigns"]
+			}
+			damage(t, f.app, f.Org.ID, table+".rec", key(f.bad[table]))
+			message := f.Read.In(t).Post("/v1/outbox/list", `{"filters": [`+isRule("contact_id", f.contacts[0])+`]}`).Is(200).Text("data.0.id")
+			f.app.Anonymous().In(t).Post(f.UnsubscribePath(message), nil).Is(200)
+			f.app.Anonymous().In(t).Get(f.UnsubscribePath(message)).Is(200)
+			if got := f.Read.In(t).Post("/v1/suppressions/list", `{"search": "c0"}`).Is(200).Column("email"); !slices.Equal(got, []string{"c0@x.example"}) {
+				t.Errorf("the suppressed addresses are %v, want the one that unsubscribed", got)
+			}
+			f.request(http.MethodPost, "/v1/contacts/"+f.contacts[3]+"/replied", nil).Is(200, `{"data": {"stopped": 2}, "meta": {"timestamp": "<time>"}}`)
+			for range 9 * 24 {
+				f.app.Clock.Advance(time.Hour)
+				f.app.Work()
+			}
+			list := f.Read.In(t).Post("/v1/outbox/list", `{"page_size": 500, "filters": [`+isRule("subject", "Again")+`]}`).Is(200)
+			sent := map[string]bool{}
+			contacts := list.Column("contact_id")
+			for i, campaign := range list.Column("campaign_id") {
+				sent[campaign+contacts[i]] = true
+			}
+			for _, campaign := range []string{f.bad["campaigns"], f.good["campaigns"]} {
+				for i, contact := range f.contacts {
+					if want := i != 0 && i != 3 && !needsDamaged(campaign, contact); sent[campaign+contact] != want {
+						t.Errorf("campaign %s has sent the second email to contact %d: %v, want %v", campaign, i, !want, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestDamagedInBatch checks that a record of a batch that matches a damaged one is refused alone.
+func TestDamagedInBatch(t *testing.T) {
+	f := newDamageFixture(t)
+	damage(t, f.app, f.Org.ID, "contacts.rec", key(f.bad["contacts"]))
+	r := f.Write.Post("/v1/contacts/batch", `{"match_on": "email", "records": [
+		{"email": "c0@x.example", "title": "CTO"}, {"email": "c1@x.example", "title": "CTO"}, {"email": "c9@x.example"}]}`).Is(200)
+	if r.Int("data.succeeded") != 2 || r.Text("data.results.0.error.code") != "damaged" {
+		t.Errorf("got %s", r.Body)
+	}
 }

@@ -255,7 +255,7 @@ func (o *Outreach) CompleteCampaign(tx *store.Tx, id uuid.UUID) error {
 }
 
 // CampaignsWithStatus returns the first limit campaigns with a status, or all of them if limit is
-// 0.
+// 0, including damaged ones.
 func (o *Outreach) CampaignsWithStatus(tx *store.Tx, status CampaignStatus, limit int) ([]uuid.UUID, error) {
 	return o.Campaigns.Table.IDs(tx, byStatus, []byte(status), limit)
 }
@@ -314,16 +314,9 @@ func (o *Outreach) touchCampaigns(
 	if err != nil {
 		return err
 	}
-	for _, campaign := range campaigns {
-		doc, err := o.Campaigns.Get(tx, campaign)
-		if err != nil {
-			return err
-		}
+	return o.Campaigns.Table.Each(tx, campaigns, func(doc store.Doc[Campaign]) error {
 		rec := doc.Record
 		change(&rec)
-		if err := o.Campaigns.Table.Touch(tx, doc, rec, []string{field}); err != nil {
-			return err
-		}
-	}
-	return nil
+		return o.Campaigns.Table.Touch(tx, doc, rec, []string{field})
+	})
 }

@@ -88,7 +88,8 @@ func (o *Outreach) CampaignsWithAudience(tx *store.Tx, audience uuid.UUID, limit
 	return o.Campaigns.Table.IDs(tx, byAudience, audience[:], limit)
 }
 
-// CampaignsOf returns the campaigns whose audiences contain a contact, each once and ordered by id.
+// CampaignsOf returns the campaigns whose audiences contain a contact, each once and ordered by id. It leaves
+// out damaged campaigns.
 func (o *Outreach) CampaignsOf(tx *store.Tx, contact uuid.UUID) (campaigns []uuid.UUID, err error) {
 	audiences, err := o.members.Owners(tx, contact)
 	if err != nil {
@@ -102,7 +103,7 @@ func (o *Outreach) CampaignsOf(tx *store.Tx, contact uuid.UUID) (campaigns []uui
 		campaigns = append(campaigns, ids...)
 	}
 	slices.SortFunc(campaigns, store.CompareIDs)
-	return slices.Compact(campaigns), nil
+	return o.Campaigns.Table.Readable(tx, slices.Compact(campaigns)), nil
 }
 
 // AttachedMembers returns the members of an audience, or none if the audience was deleted.

@@ -135,12 +135,13 @@ func (o *Outreach) HoldRestored(ctx context.Context) error {
 	return nil
 }
 
-// CampaignsOfOwner returns the campaigns of an owner.
+// CampaignsOfOwner returns the campaigns of an owner. It leaves out damaged campaigns.
 func (o *Outreach) CampaignsOfOwner(tx *store.Tx, owner uuid.UUID) ([]uuid.UUID, error) {
-	return o.Campaigns.Table.IDs(tx, byOwner, owner[:], 0)
+	ids, err := o.Campaigns.Table.IDs(tx, byOwner, owner[:], 0)
+	return o.Campaigns.Table.Readable(tx, ids), err
 }
 
-// CampaignsWith returns the campaigns with one of the statuses.
+// CampaignsWith returns the campaigns with one of the statuses. It leaves out damaged campaigns.
 func (o *Outreach) CampaignsWith(tx *store.Tx, statuses ...CampaignStatus) (ids []uuid.UUID, err error) {
 	for _, status := range statuses {
 		of, err := o.CampaignsWithStatus(tx, status, 0)
@@ -149,7 +150,7 @@ func (o *Outreach) CampaignsWith(tx *store.Tx, statuses ...CampaignStatus) (ids 
 		}
 		ids = append(ids, of...)
 	}
-	return ids, nil
+	return o.Campaigns.Table.Readable(tx, ids), nil
 }
 
 // MigrateCampaign converts a running campaign of the first edition. hasSequences is whether it has

@@ -70,7 +70,7 @@ type SimulationPage struct {
 // Simulate computes what a campaign would do if it were active from now on: contacts continue their
 // sequences, and those without one start now. It changes nothing and sends nothing, and assumes that
 // Tasks are completed when they are due. Emails are planned behind what the sender has sent and behind
-// the sender's other active campaigns.
+// the sender's other active campaigns. It leaves out contacts and campaigns that are damaged.
 func (o *Outreach) Simulate(
 	ctx context.Context, tx *store.Tx, campaign uuid.UUID, d record.Draft[SimulateBody],
 ) (page SimulationPage, err error) {

@@ -12,6 +12,7 @@ import (
 	"prospector/internal/planner"
 	"prospector/internal/record"
 	"prospector/internal/template"
+	"prospector/store"
 )
 
 // simulatedContact is a contact of a simulation.
@@ -42,6 +43,12 @@ func (s *simulation) readContacts(d record.Draft[SimulateBody]) error {
 			return err
 		}
 		to, found, err := recipients.Read(id)
+		if err == nil {
+			_, err = recipients.Account(&to)
+		}
+		if store.IsDamagedRecord(err) && len(body.ContactIDs) == 0 {
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -50,7 +57,10 @@ func (s *simulation) readContacts(d record.Draft[SimulateBody]) error {
 			continue
 		}
 		c := simulatedContact{Recipient: to, id: id, template: s.newest, skipMail: s.skipMail}
-		if c.progress, err = progress(id); err != nil {
+		if c.progress, err = progress(id); store.IsDamagedRecord(err) {
+			continue // its sequence or the template that it started with
+		}
+		if err != nil {
 			return err
 		}
 		if c.progress != nil {
@@ -206,7 +216,7 @@ func (s *simulation) background() (sequences []planner.Sequence, err error) {
 			isSimulated[p.ID] = true
 		}
 	}
-	ids, err := s.CampaignsWithStatus(s.tx, CampaignActive, 0)
+	ids, err := s.CampaignsWith(s.tx, CampaignActive)
 	if err != nil {
 		return nil, err
 	}

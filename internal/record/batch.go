@@ -168,7 +168,12 @@ func (k *Kind[T]) Batch(tx *store.Tx, items []Item[T], match string) ([]Outcome,
 			o.ID, o.Created, err = k.put(tx, &items[i], match)
 			return err
 		})
-		if err != nil && !errors.As(err, &o.Err) {
+		var damaged *store.DamagedRecord
+		switch {
+		case err == nil || errors.As(err, &o.Err):
+		case errors.As(err, &damaged):
+			o.Err = damaged.Fault()
+		default:
 			return nil, err
 		}
 	}

@@ -148,15 +148,13 @@ func (x *engineTx) doDue() (more bool, next time.Time, err error) {
 // completes the campaigns whose end_date has passed.
 func (x *engineTx) collectDue(limit int) (*agenda, error) {
 	a := &agenda{emails: map[uuid.UUID][]dueEntry{}}
-	for _, status := range []outreach.CampaignStatus{outreach.CampaignActive, outreach.CampaignPaused} {
-		ids, err := x.engine.outreach.CampaignsWithStatus(x.tx, status, 0)
-		if err != nil {
+	ids, err := x.engine.outreach.CampaignsWith(x.tx, outreach.CampaignActive, outreach.CampaignPaused)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if err := x.collectCampaign(a, id, limit); err != nil {
 			return nil, err
-		}
-		for _, id := range ids {
-			if err := x.collectCampaign(a, id, limit); err != nil {
-				return nil, err
-			}
 		}
 	}
 	slices.SortFunc(a.immediate, compareEntries)
@@ -181,6 +179,9 @@ func (x *engineTx) collectCampaign(a *agenda, id uuid.UUID, limit int) error {
 	}
 	if !c.IsSending() {
 		return nil
+	}
+	if _, err := x.currentVersion(c.TemplateID.UUID); store.IsDamagedRecord(err) {
+		return nil // its sequences wait until the template is restored
 	}
 	immediate, err := x.collectByKey(a, byImmediate, c, limit)
 	if err != nil {
@@ -219,13 +220,18 @@ func (x *engineTx) collectByKey(
 }
 
 // perform does what is on the agenda, at most limit entries and as far as senders may send. It
-// returns how many sequences it changed.
+// returns how many sequences it changed. A sequence that needs a damaged record waits.
 func (x *engineTx) perform(a *agenda, limit int) (done int, err error) {
-	for _, entry := range a.immediate[:min(limit, len(a.immediate))] {
-		if err := x.update(entry.sequence, (*sequenceRun).advance); err != nil {
+	for _, entry := range a.immediate {
+		switch err := x.update(entry.sequence, (*sequenceRun).advance); {
+		case store.IsDamagedRecord(err):
+			continue
+		case err != nil:
 			return done, err
 		}
-		done++
+		if done++; done == limit {
+			break
+		}
 	}
 	if done > 0 {
 		return done, nil // this may have made emails due that come before those on the agenda

@@ -122,7 +122,7 @@ func (e *Engine) showContact(tx *store.Tx, contact uuid.UUID) error {
 		return err
 	}
 	return e.withEngine(tx, func(x *engineTx) error {
-		for _, id := range ids {
+		for _, id := range e.sequences.Readable(tx, ids) {
 			if err := x.update(id, func(*sequenceRun) error { return nil }); err != nil {
 				return err
 			}
@@ -153,7 +153,7 @@ func (e *Engine) ContactDeleted(tx *store.Tx, contact uuid.UUID) error {
 			return err
 		}
 		err := e.withEngine(tx, func(x *engineTx) error {
-			for _, id := range ids {
+			for _, id := range e.sequences.Readable(tx, ids) {
 				err := x.update(id, func(r *sequenceRun) error {
 					if !r.s.isOpen() {
 						return nil
@@ -182,18 +182,12 @@ func (e *Engine) markContactDeleted(tx *store.Tx, contact uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		doc, err := e.messages.Get(tx, id)
-		if err != nil {
-			return err
-		}
+	return e.messages.Each(tx, ids, func(doc store.Doc[Message]) error {
 		rec := doc.Record
 		rec.ContactDeleted = true
-		if _, err := e.messages.Update(tx, doc, rec, []string{"contact_deleted"}); err != nil {
-			return err
-		}
-	}
-	return nil
+		_, err := e.messages.Update(tx, doc, rec, []string{"contact_deleted"})
+		return err
+	})
 }
 
 // Suppressed stops the sequences that a new suppression affects: those of an address now, those of
@@ -255,7 +249,7 @@ func (e *Engine) TaskClosed(tx *store.Tx, task uuid.UUID, after *crm.Task) error
 			if i >= 0 {
 				r.finishStep(i, status, reason)
 			}
-			return r.advance()
+			return r.advanceIfReadable()
 		})
 	})
 }

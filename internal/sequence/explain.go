@@ -45,7 +45,7 @@ func (x *engineTx) explainRecord(stored []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.s.Status != SequenceActive || !r.s.hasStep(StepWaiting) || r.campaign == nil {
+	if r.s.Status != SequenceActive || !r.s.hasStep(StepWaiting) || r.campaign == nil && r.damage == nil {
 		return stored, nil // without a campaign it is about to be stopped
 	}
 	if err := r.explain(); err != nil {
@@ -63,7 +63,14 @@ func (r *sequenceRun) explain() error {
 		if h.Status != StepWaiting {
 			continue
 		}
+		if r.damage != nil {
+			h.Reason += waitsForRepair
+			continue
+		}
 		at, reason, err := r.waitsFor(i)
+		if store.IsDamagedRecord(err) {
+			at, reason, err = time.Time{}, waitsForRepair, nil
+		}
 		if err != nil {
 			return err
 		}
@@ -81,9 +88,13 @@ func (r *sequenceRun) explain() error {
 	return nil
 }
 
+// waitsForRepair is the reason of a step that needs a record which cannot be read.
+const waitsForRepair = "; waits: the campaign, its template, its owner or the contact is damaged"
+
 // blockedBy returns why no step of the sequence happens, or "".
 func (r *sequenceRun) blockedBy() string {
 	switch c := r.campaign; {
+	case c == nil: // it is damaged
 	case c.Held != nil:
 		return "; waits: the campaign is held (" + string(c.Held.Reason) + ")"
 	case c.Status == outreach.CampaignPaused:

@@ -28,7 +28,7 @@ func (e *Engine) Planned(ctx context.Context, tx *store.Tx, days int) ([]Planned
 	if err != nil {
 		return nil, err
 	}
-	campaigns, err := e.outreach.CampaignsWithStatus(tx, outreach.CampaignActive, 0)
+	campaigns, err := e.outreach.CampaignsWith(tx, outreach.CampaignActive)
 	if err != nil {
 		return nil, err
 	}

@@ -51,6 +51,9 @@ func (r *sequenceRun) claimAddress() (claimedBy uuid.NullUUID, err error) {
 // showContact copies the name and the address of the contact into the sequence. It keeps those that
 // a deleted contact had.
 func (r *sequenceRun) showContact() {
+	if r.damage != nil {
+		return
+	}
 	if r.s.ContactDeleted = !r.contactFound; r.s.ContactDeleted {
 		return
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"prospector/internal/fault"
 	"prospector/internal/mail"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -22,7 +21,7 @@ const maxRetrying = 24 * time.Hour
 func (x *engineTx) storeResults(results []result) error {
 	for _, res := range results {
 		doc, err := x.engine.messages.Reload(x.tx, res.message)
-		if fault.CodeOf(err) == fault.NotFound { // the organization was replaced
+		if isGone(err) { // it is damaged, or the organization was replaced
 			continue
 		}
 		if err != nil {
@@ -31,7 +30,7 @@ func (x *engineTx) storeResults(results []result) error {
 		if status := doc.Record.Status; status != MessageQueued && status != MessageSending {
 			continue
 		}
-		if err := x.storeResult(doc, res); err != nil {
+		if err := x.storeResult(doc, res); err != nil && !store.IsDamagedRecord(err) {
 			return err
 		}
 	}
@@ -45,7 +44,7 @@ func (x *engineTx) storeResult(doc store.Doc[Message], res result) error {
 	var from *sender
 	err := x.updateKnown(res.sequence, func(r *sequenceRun) (err error) {
 		if r.campaign != nil {
-			if from, err = x.sender(r.campaign.OwnerID.UUID); err != nil {
+			if from, err = x.sender(r.campaign.OwnerID.UUID); err != nil && !store.IsDamagedRecord(err) {
 				return err
 			}
 		}
@@ -114,7 +113,7 @@ func (r *sequenceRun) storeResult(doc store.Doc[Message], res result) error {
 	if err != nil {
 		return err
 	}
-	return r.advance()
+	return r.advanceIfReadable()
 }
 
 // nextRetry counts a deferral of a message and returns when it is tried again. It is zero if the
@@ -135,6 +134,9 @@ func (r *sequenceRun) nextRetry(m *Message) time.Time {
 // failMessage marks a message that was to be sent or retried as failed, because its step ends.
 func (r *sequenceRun) failMessage(i int, reason string) error {
 	doc, err := r.x.engine.messages.Get(r.x.tx, r.s.History[i].MessageID.UUID)
+	if store.IsDamagedRecord(err) {
+		return nil // it is not sent either
+	}
 	if err != nil {
 		return err
 	}

@@ -73,6 +73,9 @@ func (e *Engine) Retry(tx *store.Tx, campaign uuid.UUID, d record.Draft[RetryBod
 			return out, err
 		}
 		reason, err := r.stopReason()
+		if store.IsDamagedRecord(err) {
+			continue
+		}
 		if err != nil {
 			return out, err
 		}

@@ -20,6 +20,9 @@ import (
 // the dispatcher allow, and at most limit. It returns how many sequences it changed.
 func (x *engineTx) sendDue(a *agenda, sender uuid.UUID, due []dueEntry, limit int) (changed int, err error) {
 	from, err := x.sender(sender)
+	if store.IsDamagedRecord(err) {
+		return 0, nil
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -38,7 +41,10 @@ func (x *engineTx) sendDue(a *agenda, sender uuid.UUID, due []dueEntry, limit in
 		}
 	}
 	slices.SortFunc(due, comparePriority)
-	for _, entry := range due[:min(limit, len(due))] {
+	for _, entry := range due {
+		if changed == limit {
+			return changed, nil
+		}
 		if slot := from.ledger.Next(entry.due, x.now); slot.At.After(x.now) {
 			a.noteNext(slot.At)
 			return changed, nil
@@ -48,10 +54,13 @@ func (x *engineTx) sendDue(a *agenda, sender uuid.UUID, due []dueEntry, limit in
 			return changed, nil
 		}
 		r, err := x.load(store.Doc[Sequence]{ID: entry.sequence})
-		if err != nil {
-			return changed, err
+		hasChanged := false
+		if err == nil {
+			hasChanged, err = r.sendNext(a, from, transport)
 		}
-		hasChanged, err := r.sendNext(a, from, transport)
+		if store.IsDamagedRecord(err) {
+			continue
+		}
 		if err != nil {
 			return changed, err
 		}
@@ -118,7 +127,10 @@ func (r *sequenceRun) sendEmail(i int, from *sender, t Transport, slot planner.S
 	if err != nil {
 		return err
 	}
-	return r.proceed()
+	if err := r.proceed(); !store.IsDamagedRecord(err) {
+		return err
+	}
+	return nil // the email is sent, and what follows waits
 }
 
 // dropMisaddressed fails a message that was to be sent again to an address that the contact no longer

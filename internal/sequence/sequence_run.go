@@ -19,10 +19,11 @@ type sequenceRun struct {
 
 	doc          store.Doc[Sequence] // as stored; without an ID while the sequence is new
 	s            Sequence            // as changed
-	campaign     *outreach.Campaign  // nil if it was deleted
+	campaign     *outreach.Campaign  // nil if it was deleted or is damaged
 	compiled     *template.Compiled  // nil until it is needed
 	recipient    crm.Recipient
 	contactFound bool
+	damage       error // why the campaign or the contact cannot be read: the sequence can be stopped and nothing else
 
 	events      []sequenceEvent // to emit, in order
 	cancelTasks []uuid.UUID     // open Tasks that are no longer needed
@@ -39,12 +40,14 @@ func (x *engineTx) load(doc store.Doc[Sequence]) (*sequenceRun, error) {
 	return r, r.loadReferences()
 }
 
-// loadReferences loads the campaign and the contact.
+// loadReferences loads the campaign and the contact, as far as they can be read.
 func (r *sequenceRun) loadReferences() (err error) {
-	if r.campaign, err = r.x.campaign(r.s.CampaignID); err != nil {
-		return err
+	if r.campaign, err = r.x.campaign(r.s.CampaignID); err == nil {
+		r.recipient, r.contactFound, err = r.x.recipients.Read(r.s.ContactID)
 	}
-	r.recipient, r.contactFound, err = r.x.recipients.Read(r.s.ContactID)
+	if store.IsDamagedRecord(err) {
+		r.damage, err = err, nil
+	}
 	return err
 }
 
@@ -59,7 +62,7 @@ func (r *sequenceRun) template() (_ *template.Compiled, err error) {
 // isRunning reports whether steps of the sequence may happen now: it is active, and its campaign
 // sends.
 func (r *sequenceRun) isRunning() bool {
-	return r.s.Status == SequenceActive && r.campaign != nil && r.campaign.IsSending()
+	return r.s.Status == SequenceActive && r.damage == nil && r.campaign != nil && r.campaign.IsSending()
 }
 
 // advance does what is due and needs no slot of the sender, and schedules the steps that follow. It
@@ -80,6 +83,15 @@ func (r *sequenceRun) advance() error {
 	return nil
 }
 
+// advanceIfReadable is advance for a sequence whose step has ended. If a record that it needs is damaged, the
+// end of the step is kept and the sequence waits.
+func (r *sequenceRun) advanceIfReadable() error {
+	if err := r.advance(); !store.IsDamagedRecord(err) {
+		return err
+	}
+	return nil
+}
+
 // stopIfMust stops the sequence if something requires it, and reports whether it did.
 func (r *sequenceRun) stopIfMust() (stopped bool, err error) {
 	reason, err := r.stopReason()
@@ -95,16 +107,20 @@ func (r *sequenceRun) stopIfMust() (stopped bool, err error) {
 	return true, r.stop(reason)
 }
 
-// proceed is advance for a sequence that need not stop.
+// proceed is advance for a sequence that need not stop. It fails because of a damaged record only if it has
+// done nothing else.
 func (r *sequenceRun) proceed() (err error) {
 	r.s.state.LacksAddress = r.recipient.Email == ""
+	hasPerformed := false
 	for more := true; more; {
 		if more, err = r.schedule(); err != nil {
 			return err
 		}
 		performed := false
 		if r.isRunning() {
-			if performed, err = r.performDue(); err != nil {
+			performed, err = r.performDue()
+			hasPerformed = hasPerformed || performed
+			if err != nil && !(hasPerformed && store.IsDamagedRecord(err)) {
 				return err
 			}
 		}
@@ -142,14 +158,14 @@ func (r *sequenceRun) schedule() (scheduled bool, err error) {
 }
 
 // performDue does the due steps that need no slot of the sender, and reports whether there were
-// any.
-func (r *sequenceRun) performDue() (performed bool, err error) {
+// any. A step that needs a damaged record stays due and does not keep the others from happening.
+func (r *sequenceRun) performDue() (performed bool, damage error) {
 	for i := range r.s.History {
 		at, needsSlot, waits := r.s.due(i)
 		if !waits || needsSlot || at.After(r.x.now) {
 			continue
 		}
-		performed = true
+		var err error
 		switch h := &r.s.History[i]; {
 		case h.MessageID.Valid && i != r.s.nextEmail(): // an earlier email is tried again
 			r.s.state.Steps[i].NeedsSlot = true
@@ -160,11 +176,16 @@ func (r *sequenceRun) performDue() (performed bool, err error) {
 		default:
 			err = r.createTask(i)
 		}
+		if store.IsDamagedRecord(err) {
+			damage = err
+			continue
+		}
 		if err != nil {
 			return performed, err
 		}
+		performed = true
 	}
-	return performed, nil
+	return performed, damage
 }
 
 // dueEmail returns the position in the history of the next email, if it is due and needs a slot of

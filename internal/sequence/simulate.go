@@ -37,7 +37,8 @@ func (e *Engine) Progress(tx *store.Tx, campaign uuid.UUID) func(contact uuid.UU
 	}
 }
 
-// Running calls visit for each active sequence of a campaign, until it returns an error.
+// Running calls visit for each active sequence of a campaign, until it returns an error. It leaves out
+// sequences that are damaged, or whose template is.
 func (e *Engine) Running(tx *store.Tx, campaign uuid.UUID, visit func(outreach.Progress) error) error {
 	x := e.newEngineTx(tx)
 	var failed error
@@ -51,6 +52,9 @@ func (e *Engine) Running(tx *store.Tx, campaign uuid.UUID, visit func(outreach.P
 			if p, err = x.progress(&doc.Record); err == nil {
 				err = visit(p)
 			}
+		}
+		if store.IsDamagedRecord(err) {
+			err = nil
 		}
 		failed = err
 		return err == nil

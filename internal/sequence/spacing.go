@@ -57,6 +57,9 @@ func (r *sequenceRun) pushEmails(c *template.Compiled, cal *planner.Calendar, no
 // that must wait for the hour of its step is noted on the agenda. If an earlier email is in flight or
 // cannot be sent, the due one is pushed behind it.
 func (r *sequenceRun) sendNext(a *agenda, from *sender, t Transport) (hasChanged bool, err error) {
+	if r.damage != nil {
+		return false, r.damage
+	}
 	i, found := r.dueEmail()
 	if !found {
 		c, err := r.template()

@@ -19,6 +19,8 @@ import (
 // stops a sequence was answered, even if the sequence itself is stopped later, by a job.
 func (r *sequenceRun) stopReason() (StopReason, error) {
 	switch {
+	case r.damage != nil:
+		return "", r.damage
 	case r.campaign == nil || r.campaign.Status == outreach.CampaignArchived:
 		return StopCampaignArchived, nil
 	case r.campaign.Status == outreach.CampaignCompleted:
@@ -81,7 +83,7 @@ func (r *sequenceRun) cancelOpenTasks() error {
 	tasks := r.x.engine.crm.Tasks
 	for _, id := range r.cancelTasks {
 		doc, err := tasks.Get(r.x.tx, id)
-		if fault.CodeOf(err) == fault.NotFound {
+		if isGone(err) {
 			continue
 		}
 		if err != nil {
@@ -147,7 +149,7 @@ func (e *Engine) Replied(tx *store.Tx, contact uuid.UUID) (stopped int, err erro
 	if err != nil {
 		return 0, err
 	}
-	ids = append(ids, sharing...)
+	ids = append(e.sequences.Readable(tx, ids), sharing...)
 	slices.SortFunc(ids, store.CompareIDs)
 	ids = slices.Compact(ids)
 	return len(ids), e.withEngine(tx, func(x *engineTx) error {
@@ -165,22 +167,24 @@ func (e *Engine) openSequencesTo(tx *store.Tx, email string) (open []uuid.UUID, 
 	if email == "" {
 		return nil, nil
 	}
-	campaigns, err := e.outreach.CampaignsWith(tx, outreach.CampaignActive, outreach.CampaignPaused)
-	if err != nil {
-		return nil, err
-	}
-	for _, campaign := range campaigns {
-		ids, err := e.sequences.IDs(tx, byAddress, addressKey(campaign, address.Key(email)), 0)
+	for _, status := range []outreach.CampaignStatus{outreach.CampaignActive, outreach.CampaignPaused} {
+		campaigns, err := e.outreach.CampaignsWithStatus(tx, status, 0)
 		if err != nil {
 			return nil, err
 		}
-		for _, id := range ids {
-			doc, err := e.sequences.Get(tx, id)
+		for _, campaign := range campaigns {
+			ids, err := e.sequences.IDs(tx, byAddress, addressKey(campaign, address.Key(email)), 0)
 			if err != nil {
 				return nil, err
 			}
-			if doc.Record.isOpen() {
-				open = append(open, id)
+			err = e.sequences.Each(tx, ids, func(doc store.Doc[Sequence]) error {
+				if doc.Record.isOpen() {
+					open = append(open, doc.ID)
+				}
+				return nil
+			})
+			if err != nil {
+				return nil, err
 			}
 		}
 	}

@@ -232,7 +232,7 @@ func (e *Engine) recheckSequences(tx *store.Tx, ids []uuid.UUID, work stopWork) 
 	}
 	return e.withEngine(tx, func(x *engineTx) error {
 		for _, id := range ids {
-			if err := x.recheck(id); err != nil {
+			if err := x.recheck(id); err != nil && !store.IsDamagedRecord(err) { // stopReason is checked before it sends
 				return err
 			}
 		}

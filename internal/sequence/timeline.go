@@ -25,7 +25,8 @@ type TimelineEntry struct {
 }
 
 // Timeline returns what happened to a contact and what is planned, newest first: messages, Tasks,
-// meetings, opt-outs, suppressions, and the steps of campaigns that are neither messages nor Tasks.
+// meetings, opt-outs, suppressions, and the steps of campaigns that are neither messages nor Tasks. It leaves
+// out damaged records.
 func (e *Engine) Timeline(tx *store.Tx, contact uuid.UUID) (entries []TimelineEntry, err error) {
 	doc, err := e.crm.Contacts.Get(tx, contact)
 	if err != nil {
@@ -54,18 +55,14 @@ func (e *Engine) messageEntries(tx *store.Tx, c *crm.Contact, add addEntry) erro
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		m, err := e.messages.Get(tx, id)
-		if err != nil {
-			return err
-		}
+	return e.messages.Each(tx, ids, func(m store.Doc[Message]) error {
 		detail := string(m.Record.Status) + ", to " + m.Record.To
 		if m.Record.Error != "" {
 			detail += ": " + string(m.Record.Error)
 		}
-		add(m.Record.CreatedAt, "message", id, cmp.Or(string(m.Record.Subject), "Email"), detail)
-	}
-	return nil
+		add(m.Record.CreatedAt, "message", m.ID, cmp.Or(string(m.Record.Subject), "Email"), detail)
+		return nil
+	})
 }
 
 // ofContactField is the key of the reference that tasks and meetings have to a contact.
@@ -76,20 +73,16 @@ func (e *Engine) taskEntries(tx *store.Tx, c *crm.Contact, add addEntry) error {
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		t, err := e.crm.Tasks.Get(tx, id)
-		if err != nil {
-			return err
-		}
+	return e.crm.Tasks.Table.Each(tx, ids, func(t store.Doc[crm.Task]) error {
 		at := t.Record.CreatedAt
 		for _, better := range []shape.Time{t.Record.DueAt, t.Record.CompletedAt} {
 			if better.Valid() {
 				at = better
 			}
 		}
-		add(at, "task", id, t.Record.Title, t.Record.Type+", "+string(t.Record.Status))
-	}
-	return nil
+		add(at, "task", t.ID, t.Record.Title, t.Record.Type+", "+string(t.Record.Status))
+		return nil
+	})
 }
 
 func (e *Engine) meetingEntries(tx *store.Tx, c *crm.Contact, add addEntry) error {
@@ -97,14 +90,10 @@ func (e *Engine) meetingEntries(tx *store.Tx, c *crm.Contact, add addEntry) erro
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		m, err := e.crm.Meetings.Get(tx, id)
-		if err != nil {
-			return err
-		}
-		add(m.Record.StartsAt, "meeting", id, m.Record.Title, m.Record.Status)
-	}
-	return nil
+	return e.crm.Meetings.Table.Each(tx, ids, func(m store.Doc[crm.Meeting]) error {
+		add(m.Record.StartsAt, "meeting", m.ID, m.Record.Title, m.Record.Status)
+		return nil
+	})
 }
 
 // suppressionEntries adds the suppressions that block the address of a contact, and its opt-outs as
@@ -146,17 +135,23 @@ func (e *Engine) stepEntries(tx *store.Tx, c *crm.Contact, add addEntry) error {
 	x := e.newEngineTx(tx)
 	for _, id := range ids {
 		r, err := x.load(store.Doc[Sequence]{ID: id})
+		if store.IsDamagedRecord(err) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
-		if r.s.Status == SequenceActive && r.campaign != nil {
+		if r.s.Status == SequenceActive && (r.campaign != nil || r.damage != nil) {
 			if err := r.explain(); err != nil {
 				return err
 			}
 		}
 		name := "a deleted campaign"
-		if r.campaign != nil {
+		switch {
+		case r.campaign != nil:
 			name = r.campaign.Name
+		case r.damage != nil:
+			name = "a damaged campaign"
 		}
 		for _, h := range r.s.History {
 			if h.MessageID.Valid || h.TaskID.Valid {

@@ -120,7 +120,7 @@ type Unsubscription struct {
 }
 
 // Unsubscription returns whether the recipient of a token's message has unsubscribed: both the
-// contact, if it still exists, and the address. An invalid token fails with not_found.
+// contact, if it still exists and can be read, and the address. An invalid token fails with not_found.
 func (e *Engine) Unsubscription(token string) (u Unsubscription, err error) {
 	org, message, ok := e.unsubscribing.open(token)
 	if !ok {
@@ -133,7 +133,7 @@ func (e *Engine) Unsubscription(token string) (u Unsubscription, err error) {
 		}
 		_, optedOut, found, err := e.crm.Recipients(tx).Reach(m.Record.ContactID)
 		u.Done = (optedOut || !found) && e.outreach.Refusal(tx, m.Record.To, false) != ""
-		if err != nil {
+		if err != nil && !store.IsDamagedRecord(err) {
 			return err
 		}
 		o, err := e.identity.Organizations.Get(tx, org)
@@ -143,8 +143,8 @@ func (e *Engine) Unsubscription(token string) (u Unsubscription, err error) {
 	return u, err
 }
 
-// Unsubscribe opts out the recipient of a token's message: both the contact, if it still exists,
-// and the address. It is idempotent. An invalid token fails with not_found.
+// Unsubscribe opts out the recipient of a token's message: both the contact, if it still exists and
+// can be read, and the address. It is idempotent. An invalid token fails with not_found.
 func (e *Engine) Unsubscribe(ctx context.Context, token string, actor store.Actor) error {
 	org, message, ok := e.unsubscribing.open(token)
 	if !ok {
@@ -156,7 +156,7 @@ func (e *Engine) Unsubscribe(ctx context.Context, token string, actor store.Acto
 			return err
 		}
 		doc, err := e.crm.Contacts.Get(tx, m.Record.ContactID)
-		if err != nil && fault.CodeOf(err) != fault.NotFound {
+		if err != nil && !isGone(err) {
 			return err
 		}
 		if err == nil {
