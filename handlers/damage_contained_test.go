@@ -3,8 +3,10 @@ package handlers_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,6 +77,99 @@ func newDamageFixture(t *testing.T) *damageFixture {
 // request makes a request that does not concern the damaged records.
 func (f *damageFixture) request(method, path string, body any) *apptest.Response {
 	return f.Admin.In(f.t).Do(method, path, body)
+}
+
+// use makes requests of all kinds that do not concern the damaged records, and returns the failures.
+func (f *damageFixture) use() (failed []string) {
+	f.requests++
+	n := f.requests
+	contact, account, campaign := "/v1/contacts/"+f.good["contacts"], "/v1/accounts/"+f.good["accounts"], "/v1/campaigns/"+f.good["campaigns"]
+	audience, template := "/v1/audiences/"+f.good["audiences"], "/v1/sequence-templates/"+f.good["sequence-templates"]
+	try := func(method, path, body string) {
+		var in any
+		if body != "" {
+			in = body
+		}
+		if r := f.request(method, path, in); r.Status >= 300 {
+			failed = append(failed, fmt.Sprintf("%s %s: %d %s", method, path, r.Status, r.Body))
+		}
+	}
+	for _, entity := range []string{
+		"contacts", "accounts", "opportunities", "tasks", "meetings", "tags", "audiences", "campaigns", "sequence-templates",
+		"suppressions", "account-views", "views", "sequences", "outbox", "webhooks/subscriptions",
+	} {
+		try("POST", "/v1/"+entity+"/list", `{}`)
+	}
+	for _, entity := range []string{"contacts", "accounts", "opportunities", "tasks", "meetings", "sequences", "outbox"} {
+		try("POST", "/v1/"+entity+"/export", `{}`)
+		try("POST", "/v1/"+entity+"/export", `{"format": "csv"}`)
+	}
+	for _, path := range []string{
+		"me", "users", "fields", "api-keys", "organization", "schemas/contacts", "schemas/accounts", "outbox/planned", "mail/status",
+	} {
+		try("GET", "/v1/"+path, "")
+	}
+	try("POST", "/v1/search", `{"search": "cy"}`)
+	try("POST", "/v1/contacts/list", fmt.Sprintf(`{"filters": [{"field": "tags", "condition": "is", "value": [%q]}]}`, f.good["tags"]))
+	try("POST", "/v1/contacts/list", `{"filters": [`+isRule("custom_field_good", "seen")+`], "sort": "-email"}`)
+	try("GET", contact, "")
+	try("GET", contact+"/timeline", "")
+	try("GET", contact+"/history", "")
+	try("PATCH", contact, fmt.Sprintf(`{"title": "t%d"}`, n))
+	try("PATCH", contact, fmt.Sprintf(`{"first_name": "Cy%d", "custom_field_good": "seen"}`, n))
+	try("POST", "/v1/contacts", fmt.Sprintf(`{"email": "new%d@x.example", "custom_field_good": "new"}`, n))
+	try("POST", "/v1/contacts/batch", `{"match_on": "email", "records": [{"email": "C2@x.example", "title": "t"}]}`)
+	try("POST", contact+"/replied", "")
+	try("PATCH", account, fmt.Sprintf(`{"notes": "n%d"}`, n))
+	try("POST", "/v1/accounts", `{"name": "New"}`)
+	try("GET", campaign+"/stats", "")
+	try("POST", campaign+"/simulate", `{}`)
+	try("POST", campaign+"/sequences/list", `{}`)
+	try("POST", campaign+"/enroll", fmt.Sprintf(`{"audience_name": "enrolled%d", "contact_ids": [%q]}`, n, f.contacts[2]))
+	try("PATCH", campaign, `{"status": "paused"}`)
+	try("PATCH", campaign, `{"status": "active"}`)
+	try("PATCH", campaign, fmt.Sprintf(`{"name": "good%d"}`, n))
+	try("POST", audience+"/contacts/list", `{}`)
+	try("POST", audience+"/contacts/add", fmt.Sprintf(`{"contact_ids": [%q]}`, f.contacts[3]))
+	try("POST", audience+"/contacts/add", `{"filters": []}`)
+	try("PATCH", audience, fmt.Sprintf(`{"name": "good%d"}`, n))
+	try("POST", template+"/render", fmt.Sprintf(`{"contact_id": %q}`, f.contacts[2]))
+	try("PATCH", template, fmt.Sprintf(`{"name": "good%d"}`, n))
+	try("POST", "/v1/campaigns", fmt.Sprintf(`{"name": "new%d", "template_id": %q, "audience_ids": [%q]}`,
+		n, f.good["sequence-templates"], f.good["audiences"]))
+	try("POST", "/v1/suppressions", fmt.Sprintf(`{"email": "s%d@gone.example"}`, n))
+	try("POST", "/v1/tags", fmt.Sprintf(`{"name": "tag%d", "color": "red", "object_type": "contact"}`, n))
+	try("POST", "/v1/fields", fmt.Sprintf(`{"entity": "contacts", "key": "new%d", "data_type": "text"}`, n))
+	try("POST", "/v1/users", fmt.Sprintf(`{"email": "new%d@acme.example"}`, n))
+	try("POST", "/v1/api-keys", fmt.Sprintf(`{"name": "new%d"}`, n))
+	try("POST", hooksPath, `{"url": "http://127.0.0.1:1/new", "triggers": ["contact.deleted"]}`)
+	try("PATCH", "/v1/organization", fmt.Sprintf(`{"postal_address": "Street %d"}`, n))
+	try("PATCH", "/v1/tasks/"+f.good["tasks"], fmt.Sprintf(`{"title": "good%d"}`, n))
+	return failed
+}
+
+// TestDamageIsContained damages one record of each kind in turn. Nothing else may fail.
+func TestDamageIsContained(t *testing.T) {
+	f := newDamageFixture(t)
+	if failed := f.use(); len(failed) > 0 {
+		t.Fatalf("nothing is damaged, and these fail:\n%s", strings.Join(failed, "\n"))
+	}
+	for _, table := range slices.Sorted(maps.Keys(f.bad)) {
+		t.Run(table, func(t *testing.T) {
+			f.t = t
+			damage(t, f.app, f.Org.ID, table+".rec", key(f.bad[table]))
+			for _, failure := range f.use() {
+				t.Error(failure)
+			}
+			f.app.Clock.Advance(time.Hour)
+			f.app.Work()
+			damage(t, f.app, f.Org.ID, table+".rec", key(f.bad[table])) // the same bit again, which heals it
+		})
+	}
+	if failed := f.use(); len(failed) > 0 {
+		t.Errorf("everything is whole again, and these fail:\n%s", strings.Join(failed, "\n"))
+	}
+	sound(t, f.app, f.Org)
 }
 
 // TestDamagedField checks that a custom field that cannot be read is left out. Records keep its values.
@@ -149,6 +244,21 @@ func TestDamagedOutreach(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDamagedInCompleteLists checks that lists on one page leave damaged records out and say so.
+func TestDamagedInCompleteLists(t *testing.T) {
+	f := newDamageFixture(t)
+	for path, table := range map[string]string{"/v1/users": "users", "/v1/api-keys": "api_keys", "/v1/fields": "fields"} {
+		all := f.Admin.Get(path).Is(200).Column("id")
+		damage(t, f.app, f.Org.ID, table+".rec", key(f.bad[table]))
+		left := requireList(f.Admin.Get(path), len(all)-1, 1).Column("id")
+		if slices.Contains(left, f.bad[table]) {
+			t.Errorf("%s has the damaged record", path)
+		}
+	}
+	damage(t, f.app, f.Org.ID, "account-views.rec", key(f.bad["account-views"]))
+	requireList(f.Read.Post("/v1/account-views/list", nil), 1, 1)
 }
 
 // TestDamagedInBatch checks that a record of a batch that matches a damaged one is refused alone.

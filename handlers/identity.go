@@ -54,9 +54,9 @@ func (a *API) identityOperations() []Operation {
 		read(Operation{
 			Name: "list_users", Method: http.MethodGet, Path: "/v1/users", Access: identity.Read,
 			Summary: "List all users of the organization on one page",
-		}, func(c *call, tx *store.Tx, _ nothing) (all[identity.User], error) {
+		}, func(c *call, tx *store.Tx, _ nothing) (readable[identity.User], error) {
 			users, err := id.ListUsers(tx)
-			return users, err
+			return readable[identity.User]{users, id.Users.Table.Count(tx) - len(users)}, err
 		}),
 		write(Operation{
 			Name: "create_user", Method: http.MethodPost, Path: "/v1/users",
@@ -89,9 +89,9 @@ func (a *API) identityOperations() []Operation {
 		read(Operation{
 			Name: "list_api_keys", Method: http.MethodGet, Path: "/v1/api-keys", Access: identity.Admin,
 			Summary: "List all API keys of the organization on one page",
-		}, func(c *call, tx *store.Tx, _ nothing) (all[identity.Key], error) {
+		}, func(c *call, tx *store.Tx, _ nothing) (readable[identity.Key], error) {
 			keys, err := id.ListKeys(tx)
-			return keys, err
+			return readable[identity.Key]{keys, id.Keys.Table.Count(tx) - len(keys)}, err
 		}),
 		write(Operation{
 			Name: "create_api_key", Method: http.MethodPost, Path: "/v1/api-keys",

@@ -217,7 +217,8 @@ func orDenied(err error, denied *fault.Error) error {
 	return err
 }
 
-// ListKeys returns the keys of the transaction's organization, including their last use.
+// ListKeys returns the keys of the transaction's organization, including their last use. It leaves out damaged
+// ones.
 func (i *Identity) ListKeys(tx *store.Tx) ([]Key, error) {
 	keys := []Key{}
 	err := i.Keys.Table.Scan(tx, func(d store.Doc[Key]) (bool, error) {

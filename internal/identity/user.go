@@ -99,7 +99,7 @@ func (i *Identity) ShowUser(tx *store.Tx, doc store.Doc[User]) (store.Doc[User],
 	return doc, err
 }
 
-// ListUsers returns the users of the transaction's organization.
+// ListUsers returns the users of the transaction's organization. It leaves out damaged ones.
 func (i *Identity) ListUsers(tx *store.Tx) ([]User, error) {
 	users := []User{}
 	err := i.Users.Table.Scan(tx, func(d store.Doc[User]) (bool, error) {
