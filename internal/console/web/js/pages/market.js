@@ -198,7 +198,7 @@ function members(model) {
       return { data: body.data.members.map((/** @type {Item} */ m) => ({ ...m, id: m.member_id })), pagination: body.data.pagination_meta, meta: body.meta };
     },
     columns: [column('name', t('Name'), 220, (m) => nameOf(m.data)), column('what', model.kind === 'company' ? t('Industry') : t('Title'), 200, (m) => m.data.industry || m.data.title || ''),
-      column('state', t('Status'), 300, (m) => (m.selected ? status('ready', m.existing ? t('Exists already') : t('Selected')) : status('open', words(why(reasonOf(m)))))),
+      column('state', t('Status'), 310, (m) => (m.selected ? status('ready', m.existing ? t('Exists already') : t('Selected')) : status('open', words(why(reasonOf(m)))))),
       column('why', t('Evidence'), 380, (m) => evidenceOf(m))],
     empty: () => empty(t('Nothing is here.')),
     onOpen: (m) => peek(model, m), onCursor: (m) => { if (model.open) peek(model, m); }, onLoad: update,
