@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	bolt "go.etcd.io/bbolt"
 
 	"prospector/internal/apptest"
 )
@@ -270,4 +273,15 @@ func TestDamagedInBatch(t *testing.T) {
 	if r.Int("data.succeeded") != 2 || r.Text("data.results.0.error.code") != "damaged" {
 		t.Errorf("got %s", r.Body)
 	}
+}
+
+// TestLostChangeLog checks that records are still used whose change log was lost with its page.
+func TestLostChangeLog(t *testing.T) {
+	f := newDamageFixture(t)
+	edit(t, f.app, func(tx *bolt.Tx) error {
+		org := tx.Bucket([]byte("orgs")).Bucket(f.Org.ID[:])
+		return errors.Join(org.DeleteBucket([]byte("organizations.log")), org.DeleteBucket([]byte("fields.log")))
+	})
+	f.Read.Post("/v1/sequences/list", nil).Is(200)
+	requireList(f.Read.Post("/v1/contacts/list", `{"filters": [`+isRule("custom_field_good", "seen")+`]}`), 5, 0)
 }

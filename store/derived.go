@@ -39,7 +39,7 @@ type derived[V any] struct {
 	value  V
 }
 
-// NewDerived declares a value that from computes. It is the zero V while the counter is 0.
+// NewDerived declares a value that from computes.
 func NewDerived[V any](c Counter, from func(*Tx) (V, error)) *Derived[V] {
 	return &Derived[V]{counter: c, from: from, orgs: map[uuid.UUID]derived[V]{}}
 }
@@ -47,16 +47,13 @@ func NewDerived[V any](c Counter, from func(*Tx) (V, error)) *Derived[V] {
 // Of returns the value for the transaction's organization. Callers share it and must not change it.
 func (d *Derived[V]) Of(tx *Tx) (value V, err error) {
 	number, failed := tx.sequence(d.counter.bucket), tx.store.counts.failed.Load()
-	if number == 0 {
-		return value, nil
-	}
 	if _, own := tx.sequences[d.counter.bucket]; own { // uncommitted, so it must not be cached
 		return d.from(tx)
 	}
 	d.mu.Lock()
-	known := d.orgs[tx.org]
+	known, cached := d.orgs[tx.org]
 	d.mu.Unlock()
-	if known.number == number && known.failed == failed {
+	if cached && known.number == number && known.failed == failed {
 		return known.value, nil
 	}
 	if value, err = d.from(tx); err != nil {
@@ -64,7 +61,7 @@ func (d *Derived[V]) Of(tx *Tx) (value V, err error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if was := d.orgs[tx.org]; was.number < number || was.failed < failed {
+	if was, cached := d.orgs[tx.org]; !cached || was.number < number || was.failed < failed {
 		d.orgs[tx.org] = derived[V]{number, failed, value}
 	}
 	return value, nil
