@@ -77,6 +77,7 @@ fuzz: ## run each fuzz test for FUZZ_TIME
 
 soak: fuzz ## kill the server SOAK_ROUNDS times while clients write, and damage the store file twice as often
 	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./handlers -run 'TestPreviewReference|TestSendingModel|TestEngineThousand|TestEngineMany|TestEngineStopsUndone|TestThrong' -count 1 -timeout 4h -v
+	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./index -run 'TestAgreement|TestDamage|TestFlippedSegments|TestRestarts' -count 1 -timeout 4h -v
 	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./cmd -run 'TestKill9|TestShortage' -count 1 -timeout 4h -v
 	PROSPECTOR_SOAK=$$((2 * $(SOAK_ROUNDS))) go test ./internal/admin -run TestDamagedPages -count 1 -timeout 4h -v
 

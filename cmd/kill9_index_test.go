@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -32,15 +31,9 @@ import (
 // index. From the first response of the next server on, lists must match the store.
 func TestKill9Indexing(t *testing.T) {
 	t.Parallel()
-	rounds, contacts := 6, 5000 // enough for an index
+	rounds, contacts := soakRounds(t, 5), 5000 // a round for each damage, and enough contacts for an index
 	if raceDetector {
-		rounds, contacts = 3, 2500
-	}
-	if v := os.Getenv("PROSPECTOR_SOAK"); v != "" {
-		var err error
-		if rounds, err = strconv.Atoi(v); err != nil {
-			t.Fatalf("PROSPECTOR_SOAK must be a number of rounds: %v", err)
-		}
+		rounds, contacts = soakRounds(t, 3), 2500
 	}
 	random := rand.New(rand.NewPCG(soakSeed, 99))
 	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")

@@ -19,7 +19,7 @@ const mailConnections = 8
 // PROSPECTOR_SOAK is the number of kills.
 func TestKill9Mail(t *testing.T) {
 	t.Parallel()
-	rounds := soakRounds(t)
+	rounds := soakRounds(t, 2)
 	contacts := max(150, 15*rounds)
 	if raceDetector {
 		contacts = 60

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -66,15 +64,9 @@ func (m *previewKills) marketRequests(s *server) []string {
 // and nothing is left of the canceled and deleted ones. PROSPECTOR_SOAK is the number of kills.
 func TestKill9Preview(t *testing.T) {
 	t.Parallel()
-	rounds, companies := 4, 1100
+	rounds, companies := soakRounds(t, 2), 1100
 	if raceDetector {
-		rounds, companies = 2, 500
-	}
-	if v := os.Getenv("PROSPECTOR_SOAK"); v != "" {
-		var err error
-		if rounds, err = strconv.Atoi(v); err != nil {
-			t.Fatalf("PROSPECTOR_SOAK must be a number of rounds: %v", err)
-		}
+		companies = 500
 	}
 	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
 	org, key := p.org("Acme")

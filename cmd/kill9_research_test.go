@@ -23,11 +23,11 @@ import (
 	"prospector/store"
 )
 
-// soakRounds returns how often a server is killed: PROSPECTOR_SOAK times, or a few times by
-// default.
-func soakRounds(t *testing.T) int {
+// soakRounds returns how often a server is killed, or something else is repeated: PROSPECTOR_SOAK times, or
+// usually a few times.
+func soakRounds(t *testing.T, usually int) int {
 	t.Helper()
-	rounds, err := strconv.Atoi(cmp.Or(os.Getenv("PROSPECTOR_SOAK"), map[bool]string{false: "4", true: "2"}[raceDetector]))
+	rounds, err := strconv.Atoi(cmp.Or(os.Getenv("PROSPECTOR_SOAK"), strconv.Itoa(usually)))
 	if err != nil {
 		t.Fatalf("PROSPECTOR_SOAK must be a number of rounds: %v", err)
 	}
@@ -183,7 +183,7 @@ func TestKill9Research(t *testing.T) {
 		o.want = o.previews[0].summary(s, o)
 		k.matchesModel(s, o)
 	}
-	took, rounds := time.Since(began), soakRounds(t)
+	took, rounds := time.Since(began), soakRounds(t, 2)
 	for round := range rounds {
 		for _, o := range k.orgs {
 			k.ask(s, o)

@@ -313,7 +313,7 @@ func TestKill9TAMImport(t *testing.T) {
 		}
 	}
 	s = p.serve()
-	for round := range soakRounds(t) {
+	for round := range soakRounds(t, 2) {
 		if now == nil {
 			now = []*importer{p.importer(s, fmt.Sprint("One ", round), 1), p.importer(s, fmt.Sprint("Two ", round), 2)}
 			now[0].limit(s)

@@ -7,9 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"reflect"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,23 +28,14 @@ const (
 )
 
 // TestKill9 repeatedly kills the server while clients write, and checks the store each time.
-// PROSPECTOR_SOAK is the number of rounds, 4 by default.
+// PROSPECTOR_SOAK is the number of rounds, 2 by default.
 //
 // Each client only changes its own records, one request at a time. So its records are always in the
 // state before its last request or in the state after it. A kill may leave either state and no
 // other.
 func TestKill9(t *testing.T) {
 	t.Parallel()
-	rounds := 4
-	if raceDetector {
-		rounds = 2
-	}
-	if v := os.Getenv("PROSPECTOR_SOAK"); v != "" {
-		var err error
-		if rounds, err = strconv.Atoi(v); err != nil {
-			t.Fatalf("PROSPECTOR_SOAK must be a number of rounds: %v", err)
-		}
-	}
+	rounds := soakRounds(t, 2)
 	t.Logf("seed %d, %d rounds", soakSeed, rounds)
 	random := rand.New(rand.NewPCG(soakSeed, 0))
 	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0", "PROSPECTOR_LOG_LEVEL=info")

@@ -22,7 +22,7 @@ const hookClients = 8
 // first of them.
 func TestKill9Webhook(t *testing.T) {
 	t.Parallel()
-	queued, rounds := 800, soakRounds(t)
+	queued, rounds := 800, soakRounds(t, 2)
 	if soaking() {
 		queued = 20_000
 	} else if raceDetector {

@@ -94,27 +94,13 @@ func (p *shortage) recovers() {
 	p.passesCheck()
 }
 
-// rounds is how often a shortage is repeated. PROSPECTOR_SOAK is the number of rounds, 1 by default.
-func rounds(t *testing.T) int {
-	t.Helper()
-	v := os.Getenv("PROSPECTOR_SOAK")
-	if v == "" {
-		return 1
-	}
-	n, err := strconv.Atoi(v)
-	if err != nil {
-		t.Fatalf("PROSPECTOR_SOAK must be a number of rounds: %v", err)
-	}
-	return n
-}
-
 // TestShortageOfHandles runs a server with 48 file handles and more clients than that, each of which keeps
 // its connection. All of them are answered, because idle connections are closed.
 func TestShortageOfHandles(t *testing.T) {
 	t.Parallel()
 	p := newShortage(t)
 	p.fill()
-	for range rounds(t) {
+	for range soakRounds(t, 1) {
 		p.setup = "ulimit -n 48"
 		s := p.serve()
 		address := strings.TrimPrefix(s.url, "http://")
@@ -162,7 +148,7 @@ func TestShortageOfSpace(t *testing.T) {
 	}()
 	p.fill()
 	notes := strings.Repeat("x", 50_000)
-	for range rounds(t) {
+	for range soakRounds(t, 1) {
 		s := p.serve()
 		p.lists(s)
 		ballast := p.path("data", "ballast")
@@ -207,7 +193,7 @@ func TestShortageOfMemory(t *testing.T) {
 	t.Parallel()
 	p := newShortage(t)
 	p.fill()
-	for range rounds(t) {
+	for range soakRounds(t, 1) {
 		group, err := memoryGroup(t, 96<<20)
 		if err == nil {
 			p.setup = `echo $$ > "` + group + `/cgroup.procs"`

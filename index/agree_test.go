@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -239,12 +240,21 @@ func (w *fixture) disturb() {
 	}
 }
 
-func TestAgreement(t *testing.T) {
-	seeds, rounds := uint64(4), 40
-	if raceDetector { // ten times as slow, and the test is sequential
-		seeds, rounds = 1, 8
+// soaked returns soak if PROSPECTOR_SOAK is set, raced if the race detector makes everything ten times as slow, and
+// otherwise n.
+func soaked(soak, n, raced int) int {
+	switch {
+	case os.Getenv("PROSPECTOR_SOAK") != "":
+		return soak
+	case raceDetector:
+		return raced
 	}
-	for seed := range seeds {
+	return n
+}
+
+func TestAgreement(t *testing.T) {
+	seeds, rounds := soaked(20, 2, 1), soaked(40, 30, 8)
+	for seed := range uint64(seeds) {
 		w := newFixture(t, seed)
 		for range rounds {
 			w.change(1 + w.rand.IntN(30))

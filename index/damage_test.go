@@ -134,10 +134,7 @@ func TestDamage(t *testing.T) {
 			t.Errorf("checked %d of %d: %v", n, len(w.ids)+otherCount, err)
 		}
 	}
-	times := 5
-	if raceDetector { // ten times as slow
-		times = 1
-	}
+	times := soaked(20, 2, 1)
 	for trial := range times * len(damages) {
 		if raceDetector && trial%3 > 0 { // the test is sequential
 			continue
@@ -170,10 +167,7 @@ func TestDamage(t *testing.T) {
 // A single flipped bit in a segment is detected, wherever it is.
 func TestFlippedSegments(t *testing.T) {
 	w := newLargeFixture(t, 12)
-	times := 8
-	if raceDetector { // ten times as slow, and the test is sequential
-		times = 2
-	}
+	times := soaked(40, 4, 2)
 	for range times {
 		w.flushAll()
 		s := w.engine.tableIndex(w.org, things)

@@ -44,7 +44,7 @@ func TestRestarts(t *testing.T) {
 			w.close()
 			w.opt.CacheBytes = bytes
 			w.open()
-			for range 25 {
+			for range soaked(100, 15, 15) {
 				w.change(1 + w.rand.IntN(40))
 				if w.rand.IntN(3) == 0 {
 					w.flushAll()
