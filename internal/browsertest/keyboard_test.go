@@ -12,7 +12,7 @@ import (
 func TestKeyboard(t *testing.T) {
 	b := open(t, 1280)
 	b.hasNoMouse = true
-	b.signIn()
+	b.signInAsNew()
 	doTasks(b)
 }
 

@@ -51,7 +51,7 @@ func TestTasks(t *testing.T) {
 	for _, width := range widths {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
 			b := open(t, width)
-			b.signIn()
+			b.signInAsNew()
 			doTasks(b)
 		})
 	}
