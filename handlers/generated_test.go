@@ -133,7 +133,7 @@ var makers = map[string]func(*apptest.Org) string{
 		return o.Write.Post("/v1/tags", `{"name": "Target", "color": "red", "object_type": "account"}`).Is(201).ID()
 	},
 	"users": func(o *apptest.Org) string {
-		return o.Admin.Post("/v1/users", `{"email": "eve@globex.example"}`).Is(201).ID()
+		return o.Admin.Post("/v1/users", `{"email": "`+uuid.NewString()+`@globex.example"}`).Is(201).ID()
 	},
 	"sessions": func(o *apptest.Org) string {
 		return o.Session().Get("/v1/sessions").Is(200).Text("data.0.id")

@@ -19,7 +19,6 @@ import (
 const password = "correct horse battery"
 
 // setPassword sets the password of the organization's first user.
-
 func setPassword(t *testing.T, app *apptest.App, org *apptest.Org, password string) {
 	t.Helper()
 	hash, err := app.Identity.HashPassword(context.Background(), "test", password)
@@ -36,8 +35,6 @@ func setPassword(t *testing.T, app *apptest.App, org *apptest.Org, password stri
 func signIn(app *apptest.App, email, password string) *apptest.Response {
 	return app.Anonymous().Post("/v1/sessions", map[string]string{"email": email, "password": password})
 }
-
-// withCookie returns a client with the session that a response began.
 
 func TestSignIn(t *testing.T) {
 	app := apptest.New(t)
@@ -78,14 +75,8 @@ func TestSignIn(t *testing.T) {
 	app.Anonymous().Do("POST", "/v1/sessions", `{}`, "Origin", "https://elsewhere.example").Fails(403, "forbidden", "Origin")
 }
 
-// shows checks the values at some paths of a response.
-
-// stamp returns the time of the app's clock as records show it.
-
 // TestSignInOrganizations checks that the password decides between users of several organizations with
-
 // the same address.
-
 func TestSignInOrganizations(t *testing.T) {
 	app := apptest.New(t)
 	acme, umbrella := app.Org("Acme"), app.Org("Umbrella")
@@ -112,9 +103,7 @@ func TestSignInOrganizations(t *testing.T) {
 }
 
 // TestRedeem checks that a one-time link works once, until it expires or a newer one voids it, and that
-
 // it can set a password.
-
 func TestRedeem(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -165,18 +154,25 @@ func TestRedeem(t *testing.T) {
 	app.Anonymous().Do("POST", "/v1/sessions/redeem", `{}`, "Origin", "https://elsewhere.example").Fails(403, "forbidden", "Origin")
 }
 
-// TestSessionEnds checks everything that ends a session.
+// TestSameAddress checks that two active users of an organization cannot have the same address.
+func TestSameAddress(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	ada := "/v1/users/" + org.User.String()
+	taken := "email: the active user " + org.User.String() + ` has the same address "ada@acme.example"`
+	org.Admin.Post("/v1/users", `{"email": "Ada@ACME.example"}`).Fails(422, "validation_failed", taken)
+	bob := "/v1/users/" + org.Admin.Post("/v1/users", `{"email": "bob@acme.example"}`).Is(201).ID()
+	org.Admin.Patch(bob, `{"email": "ada@acme.example"}`).Fails(422, "validation_failed", taken)
+	org.Admin.Patch(ada, `{"email": "Ada@acme.example"}`).Is(200)
 
-// TestAPIKeyIsNoSession checks that an API key opens no session, wherever it is given.
-
-// TestSessionEvents checks that history and events name the user who made a change, also when an event is
-
-// redelivered, and that changes of the service itself name nobody.
-
-// TestSessionAcrossRestart checks that sessions and their last use survive a restart.
+	org.Admin.Post(bob+"/deactivate", `{}`).Is(200)
+	carol := "/v1/users/" + org.Admin.Post("/v1/users", `{"email": "bob@acme.example"}`).Is(201).ID()
+	org.Admin.Post(bob+"/activate", `{}`).Fails(422, "validation_failed", "has the same address")
+	org.Admin.Patch(carol, `{"email": "carol@acme.example"}`).Is(200)
+	org.Admin.Post(bob+"/activate", `{}`).Is(200)
+}
 
 // TestLastAdmin checks that an organization keeps an active admin once it has one.
-
 func TestLastAdmin(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -189,12 +185,8 @@ func TestLastAdmin(t *testing.T) {
 	org.Admin.Post(grace+"/deactivate", `{}`).Fails(409, "last_admin", "")
 }
 
-// TestCrossSite checks that a session cookie alone is worth nothing.
-
 // TestSignInGuessing checks that after five failures for an address, or from a client, further attempts
-
 // wait, longer and longer, and that nobody is locked out.
-
 func TestSignInGuessing(t *testing.T) {
 	app := apptest.New(t, func(c *service.Config) { c.TrustedProxies = []string{"127.0.0.1"} })
 	org := app.Org("Acme")
@@ -231,11 +223,9 @@ func TestSignInGuessing(t *testing.T) {
 	from("2001:db8:1:3::1", "ada@acme.example", password).Is(201)
 	app.Clock.Advance(time.Minute)
 	from("2001:db8:1:2::99", "ada@acme.example", password).Is(201)
-
 }
 
 // TestSignInLog checks that failures are logged, and that the log does not tell whether an address exists.
-
 func TestSignInLog(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -260,7 +250,6 @@ func TestSignInLog(t *testing.T) {
 }
 
 // TestForwardedFor checks that X-Forwarded-For counts only from a trusted proxy.
-
 func TestForwardedFor(t *testing.T) {
 	app := apptest.New(t)
 	for i := range 5 {
@@ -272,7 +261,6 @@ func TestForwardedFor(t *testing.T) {
 }
 
 // TestTrustedProxies checks which address of X-Forwarded-For counts behind several proxies.
-
 func TestTrustedProxies(t *testing.T) {
 	app := apptest.New(t, func(c *service.Config) { c.TrustedProxies = []string{"127.0.0.1", "10.0.0.0/8"} })
 	guess := func(n int, forwarded string) *apptest.Response {
@@ -287,7 +275,3 @@ func TestTrustedProxies(t *testing.T) {
 	guess(6, "203.0.113.1, 203.0.113.2, 10.1.2.3").Is(401)
 	guess(7, "203.0.113.1, nonsense").Is(401) // counts for the proxy
 }
-
-// TestSessionRate checks that the sessions of a user have a rate limit of their own.
-
-// TestSecureCookie checks that the cookie is for https only where browsers use https.

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -18,6 +17,7 @@ import (
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	bleve "github.com/blevesearch/bleve_index_api"
 
+	"prospector/internal/turn"
 	"prospector/store"
 )
 
@@ -37,13 +37,20 @@ type diskIndex struct {
 }
 
 // openIndexes maps the path of every open index to its *diskIndex. It routes the failures of
-// bleve's background goroutines, which bleve reports only to a callback in a global registry.
+// bleve's background goroutines, which bleve reports only to a callback in a global registry, and makes merging
+// give way to requests.
 var openIndexes = sync.OnceValue(func() *sync.Map {
 	indexes := &sync.Map{}
 	scorch.RegistryAsyncErrorCallbacks[callbackName] = func(err error, path string) {
 		if d, ok := indexes.Load(path); ok && !errors.Is(err, scorch.ErrCleanup) {
 			d.(*diskIndex).fail(err)
 		}
+	}
+	scorch.RegistryEventCallbacks[callbackName] = func(e scorch.Event) bool {
+		if e.Kind == scorch.EventKindPreMergeCheck { // in the goroutine that merges
+			giveWay()
+		}
+		return true
 	}
 	return indexes
 })
@@ -93,6 +100,7 @@ func openDiskIndex(path string, queue *bleve.AnalysisQueue, notify func()) (*dis
 			"path":                   path,
 			"bolt_timeout":           lockTimeout.String(),
 			"asyncErrorCallbackName": callbackName,
+			"eventCallbackName":      callbackName,
 		}, queue)
 		if err != nil {
 			return err
@@ -171,7 +179,10 @@ func (d *diskIndex) bleveSnapshot() *scorch.IndexSnapshot {
 func (d *diskIndex) write(batch *bleve.Batch, next indexState) (wait func() error) {
 	batch.SetInternal(stateKey, next.encode())
 	done := make(chan error, 1)
-	go func() { done <- recoverDamage(func() error { return d.index.Batch(batch) }) }()
+	go func() {
+		giveWay()
+		done <- recoverDamage(func() error { return d.index.Batch(batch) })
+	}()
 	return func() (err error) {
 		select {
 		case err = <-done:
@@ -224,7 +235,7 @@ func parallel(n int, fn func(i int) error) error {
 	errs := make([]error, n)
 	var next atomic.Int64
 	var workers sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
+	for range min(n, turn.Processors()) {
 		workers.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				errs[i] = recoverDamage(func() error { return fn(i) })

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/filter"
+	"prospector/internal/turn"
 	"prospector/store"
 )
 
@@ -88,7 +88,7 @@ func Open(s *store.Store, kinds []*Kind, opt Options) (*Engine, error) {
 		cache: newCache(opt.CacheBytes), cacheBytes: opt.CacheBytes,
 		maxOpen: cmp.Or(opt.MaxOpen, 64), maxSmall: cmp.Or(opt.maxSmall, maxSmall),
 		maxBatchDocs: cmp.Or(opt.maxBatchDocs, maxBatchDocs), maxUnindexed: cmp.Or(opt.maxUnindexed, maxUnindexed),
-		queue: bleve.NewAnalysisQueue(runtime.GOMAXPROCS(0)), scans: make(chan struct{}, 2),
+		queue: bleve.NewAnalysisQueue(turn.Processors()), scans: make(chan struct{}, 2),
 		tables: map[tableKey]*tableIndex{}, dirty: map[*tableIndex]int{}, progress: make(chan struct{}),
 		wake: make(chan struct{}, 1), flushNow: make(chan struct{}, 1), limitsDue: make(chan struct{}, 1),
 		stop: make(chan struct{}), stopped: make(chan struct{}),

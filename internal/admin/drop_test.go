@@ -141,7 +141,7 @@ func flipBits(t *testing.T, path string, org uuid.UUID, random *rand.Rand, flips
 }
 
 // TestDropLostUser checks that a key whose user was lost with its page fails, until the damage is dropped. Then the
-// key is invalid, because its user does not exist.
+// key is invalid, because the user in its place is not active.
 func TestDropLostUser(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

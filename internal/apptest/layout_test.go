@@ -61,7 +61,7 @@ var owners = map[string][]string{
 	"github.com/wneessen/go-mail":         {"internal/mail"},
 	"golang.org/x/crypto":                 {"internal/identity"},
 	"golang.org/x/net":                    {"internal/address", "internal/webhook"},
-	"golang.org/x/sys":                    {"internal/admin"},
+	"golang.org/x/sys":                    {"index", "internal/admin"},
 	"golang.org/x/text":                   {"internal/address", "internal/rows"},
 }
 

@@ -23,6 +23,7 @@ import (
 	"prospector/internal/crm"
 	"prospector/internal/record"
 	"prospector/internal/service"
+	"prospector/internal/turn"
 	"prospector/store"
 )
 
@@ -187,6 +188,7 @@ func (o *observed) add(other observed) {
 // measure runs an attack and prints its effect.
 func (a *arena) measure(b *testing.B, attack attack) {
 	const phase = 3 * time.Second
+	turn.UseSpareThreads()    // as the service does; the testing package has changed it back
 	a.observe(b, time.Second) // warm up
 	without := a.observe(b, phase)
 	debug.FreeOSMemory()

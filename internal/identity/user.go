@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -18,7 +19,7 @@ import (
 // in their name.
 type User struct {
 	record.Head
-	Email     string     `json:"email" rule:"required,format=email" doc:"Its domain must be one of the organization's sender_domains, if it has any."`
+	Email     string     `json:"email" rule:"required,format=email" doc:"Its domain must be one of the organization's sender_domains, if it has any. Two active users cannot have the same address."`
 	FirstName shape.Text `json:"first_name" rule:"line"`
 	LastName  shape.Text `json:"last_name" rule:"line"`
 	Title     shape.Text `json:"title" rule:"line"`
@@ -126,7 +127,8 @@ func (i *Identity) UserWithEmail(tx *store.Tx, email string) (found store.Doc[Us
 
 const inactiveUser = "the user is deactivated"
 
-// checkUser refuses a new address outside the organization's sender domains.
+// checkUser refuses a new address that is outside the organization's sender domains, or that another active user of
+// the organization has.
 func (i *Identity) checkUser(tx *store.Tx, before, u *User, p *fault.Problems) error {
 	if p.Has("email") || before != nil && before.Email == u.Email {
 		return nil
@@ -134,6 +136,21 @@ func (i *Identity) checkUser(tx *store.Tx, before, u *User, p *fault.Problems) e
 	org, err := i.Organizations.Get(tx, tx.Org())
 	if err == nil && !org.Record.allowsSender(u.Email) {
 		p.Invalid("email", "%s", org.Record.outsideSenderDomains(u.Email))
+	}
+	if err == nil && u.Active {
+		err = i.checkAddress(tx, u, p)
+	}
+	return err
+}
+
+// checkAddress refuses the address of another active user, because an address and a password must lead to one user.
+func (i *Identity) checkAddress(tx *store.Tx, u *User, p *fault.Problems) error {
+	other, err := i.UserWithEmail(tx, u.Email)
+	switch {
+	case fault.CodeOf(err) == fault.NotFound:
+		return nil
+	case err == nil && other.Record.Active && other.ID != u.ID:
+		p.Invalid("email", "the active user %s has the same address %s", other.ID, shape.Quote(other.Record.Email))
 	}
 	return err
 }
@@ -193,6 +210,12 @@ func (i *Identity) SetActive(tx *store.Tx, user uuid.UUID, active bool) (store.D
 		return doc, err
 	}
 	rec := doc.Record
+	if active && !rec.Active {
+		var p fault.Problems
+		if err := errors.Join(i.checkAddress(tx, &rec, &p), p.Err()); err != nil {
+			return doc, err
+		}
+	}
 	rec.Active = active
 	return i.Users.Replace(tx, doc, rec)
 }

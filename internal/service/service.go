@@ -105,6 +105,9 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
+	if os.Getenv("GOMAXPROCS") == "" {
+		turn.UseSpareThreads()
+	}
 	s := &Service{Config: cfg, Kinds: &record.Set{}, Log: log}
 	if !opt.New {
 		if err := cfg.checkStoreExists(); err != nil {

@@ -3,7 +3,6 @@ package turn
 import (
 	"context"
 	"io"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,7 +48,7 @@ type orgWork struct {
 const aloneAfter = 100 * time.Millisecond
 
 // NewLane returns a lane for the processors of the program.
-func NewLane() *Lane { return newLane(runtime.GOMAXPROCS(0)) }
+func NewLane() *Lane { return newLane(processors) }
 
 func newLane(processors int) *Lane {
 	return &Lane{processors: processors, orgs: map[uuid.UUID]*orgWork{}}
