@@ -56,7 +56,7 @@ func TestReasons(t *testing.T) {
 		t.Errorf("the API describes only %d reasons", len(reasons))
 	}
 	for _, reason := range append(reasons, "http_503") {
-		sentence := eval[string](b, fmt.Sprintf(`import(document.querySelector('script[type=module]').src.replace('main.js', 'text.js')).then((m) => m.why(%s))`, quote(reason)))
+		sentence := eval[string](b, fmt.Sprintf(`import(document.querySelector('script[type=module]').src).then((modules) => modules.$text().why(%s))`, quote(reason)))
 		if !strings.Contains(sentence, " ") || sentence == strings.ToLower(strings.ReplaceAll(reason, "_", " ")) {
 			t.Errorf("the reason %s has no sentence, only %q", reason, sentence)
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"maps"
 	"mime"
 	"path"
 	"regexp"
@@ -19,7 +20,7 @@ import (
 	"github.com/tdewolff/minify/v2/js"
 )
 
-// The console is HTML, CSS and ES modules. There is no build step: the scripts and style sheets are minified
+// The console is HTML, CSS and ES modules. There is no build step: the scripts and style sheets are joined and minified
 // when the console is first opened.
 //
 //go:embed web
@@ -64,8 +65,7 @@ func App() (files map[string]AppFile, shell Page, err error) {
 // styles are the style sheets, in the order of their layers. They are served as one.
 var styles = []string{"css/tokens.css", "css/base.css", "css/components.css", "css/pages.css"}
 
-// prepare joins the style sheets and minifies them and the scripts. Each script stays a file of its own. Functions and
-// variables of a module keep their names, and templates their text.
+// prepare joins and minifies the style sheets and the scripts. The templates of scripts keep their text.
 func prepare(bodies map[string][]byte) (err error) {
 	var style []byte
 	for _, name := range styles {
@@ -73,12 +73,24 @@ func prepare(bodies map[string][]byte) (err error) {
 		delete(bodies, name)
 	}
 	bodies["console.css"] = style
+	sources := modules{}
+	for name, body := range bodies {
+		if module, is := strings.CutPrefix(name, "js/"); is {
+			sources[module] = string(indentation.ReplaceAll(body, []byte("\n")))
+			delete(bodies, name)
+		}
+	}
+	scripts, err := sources.join()
+	if err != nil {
+		return err
+	}
+	maps.Copy(bodies, scripts)
 	m := minify.New()
 	m.Add(".css", &css.Minifier{})
 	m.Add(".js", &js.Minifier{})
 	for name, body := range bodies {
 		if ext := path.Ext(name); ext == ".css" || ext == ".js" {
-			if bodies[name], err = m.Bytes(ext, indentation.ReplaceAll(body, []byte("\n"))); err != nil {
+			if bodies[name], err = m.Bytes(ext, body); err != nil {
 				return fmt.Errorf("minify %s: %w", name, err)
 			}
 		}
@@ -105,23 +117,13 @@ func hashOf(bodies map[string][]byte) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
 }
 
-// startup are the modules that the first page needs. Without them the browser would find each only after
-// it has read the module that imports it.
-var startup = []string{
-	"api.js", "dom.js", "format.js", "router.js", "state.js", "text.js",
-	"components/chart.js", "components/dialog.js", "components/field.js", "components/parts.js", "pages/home.js",
-}
-
 func renderShell(text, base string) (Page, error) {
 	t, err := template.New(shellName).Parse(text)
 	if err != nil {
 		return Page{}, err
 	}
 	var b bytes.Buffer
-	err = t.Execute(&b, struct {
-		Base    string
-		Preload []string
-	}{base, startup})
+	err = t.Execute(&b, base)
 	return Page{HTML: b.Bytes(), Policy: appPolicy}, err
 }
 

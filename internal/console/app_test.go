@@ -3,10 +3,10 @@ package console
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"path"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,7 +30,7 @@ func appSources(t *testing.T) map[string]string {
 	return files
 }
 
-// TestApp requires that every script is served without comments, and with the text of its templates but their
+// TestApp requires that the scripts are served without comments, and with the text of their templates but its
 // indentation, and that the style sheets are served in the order of their layers.
 func TestApp(t *testing.T) {
 	served, _, err := App()
@@ -45,54 +45,62 @@ func TestApp(t *testing.T) {
 	if style := files["console.css"]; !strings.HasPrefix(style, "@layer tokens,base,components,pages;@layer tokens{") {
 		t.Errorf("the style sheet begins with %.100s", style)
 	}
+	scripts := files[mainScript] + files[pagesScript]
+	if strings.Contains(scripts, "@ts-check") || strings.Contains(scripts, "/**") {
+		t.Error("the scripts are served with comments")
+	}
 	text := regexp.MustCompile("`<[^`$]+[`$]") // the beginning of a template
 	for name, source := range appSources(t) {
 		if path.Ext(name) != ".js" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			if strings.Contains(files[name], "@ts-check") || strings.Contains(files[name], "/**") {
-				t.Error("served with comments")
-			}
 			for _, beginning := range text.FindAllString(source, -1) {
-				if !strings.Contains(files[name], indentation.ReplaceAllString(beginning, "\n")) {
-					t.Errorf("lacks %s", beginning)
+				if !strings.Contains(scripts, indentation.ReplaceAllString(beginning, "\n")) {
+					t.Errorf("%s is not served", beginning)
 				}
 			}
 		})
 	}
 }
 
-// TestAppStartup requires that the shell preloads just what the first page imports.
-func TestAppStartup(t *testing.T) {
-	files := appSources(t)
-	imported := map[string]bool{}
-	statement := regexp.MustCompile(`(?m)^(?:import|export) [^;]*?from '(\.[^']+)';`)
-	var follow func(name string)
-	follow = func(name string) {
-		if imported[name] {
-			return
-		}
-		imported[name] = true
-		if files["js/"+name] == "" {
-			t.Errorf("%s does not exist", name)
-		}
-		for _, m := range statement.FindAllStringSubmatch(files["js/"+name], -1) {
-			follow(path.Join(path.Dir(name), m[1]))
+// TestJoin checks what joined modules import and export, and that modules in other forms are refused.
+func TestJoin(t *testing.T) {
+	usual := modules{
+		"main.js":       "import { f as g } from './util.js';\nvoid import('./pages/list.js');\nvoid import('./pages/home.js');\ng();",
+		"util.js":       "export const f = () => 1;",
+		"foot.js":       "export async function follow() {}",
+		"pages/home.js": "class Home {}\nexport default Home;",
+		"pages/list.js": "import { f } from '../util.js';\nvoid import('../foot.js');\nexport class List {}\nf();",
+	}
+	scripts, err := usual.join()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for script, parts := range map[string][]string{
+		mainScript: {
+			"const $main = once(() => {\nconst { f: g } = $util();\n", "import('./pages.js').then((pages) => pages.$pages_list())",
+			"Promise.resolve().then($pages_home)", "return { f };", "return { follow };", "return { default: Home };", "\n$main();\n",
+		},
+		pagesScript: {"const { f } = $util();", "Promise.resolve().then($foot)", "return { List };", "export { $pages_list };"},
+	} {
+		for _, part := range parts {
+			if !strings.Contains(string(scripts[script]), part) {
+				t.Errorf("%s lacks %q:\n%s", script, part, scripts[script])
+			}
 		}
 	}
-	follow("main.js")
-	follow("pages/home.js")
-	delete(imported, "main.js")
-	for name := range imported {
-		if !slices.Contains(startup, name) {
-			t.Errorf("the first page imports %s, which is not preloaded", name)
-		}
-	}
-	for _, name := range startup {
-		if !imported[name] {
-			t.Errorf("%s is preloaded but the first page does not import it", name)
-		}
+	for _, wrong := range []string{
+		"import x from './util.js';", "import * as x from './util.js';", "export * from './util.js';", "export let x = 1;", "export { f };",
+		"import { f } from './absent.js';", "void import('./absent.js');",
+	} {
+		t.Run(wrong, func(t *testing.T) {
+			with := maps.Clone(usual)
+			with["foot.js"] = wrong
+			if _, err := with.join(); err == nil || !strings.HasPrefix(err.Error(), "foot.js: ") {
+				t.Errorf("the error is %v", err)
+			}
+		})
 	}
 }
 
