@@ -53,11 +53,7 @@ func TestChoices(t *testing.T) {
 
 	// A comma belongs to the text that must be contained. What the service refuses shows no records.
 	b.visit("/contacts")
-	b.click("button", "+ Filter")
-	b.choose("#rule-field", "Title")
-	b.choose("#rule-condition", "contains")
-	b.focus("#rule-value")
-	b.keys("ceo, cfo" + kb.Enter)
+	b.addRule("Title", "contains", "ceo, cfo")
 	b.until(`document.querySelector('h1').innerText.startsWith('Contacts 0 of ')`)
 	b.expected = append(b.expected, "status of 422")
 	b.visit("/contacts?f=foo:is:bar")
@@ -131,5 +127,20 @@ func TestTaskOfAPerson(t *testing.T) {
 	b.click(fmt.Sprintf(".linked a[href$='%s']", message["contact_id"]), "")
 	b.click(".timeline a", fmt.Sprint(message["subject"]))
 	b.until(fmt.Sprintf(`document.querySelector('.peek')?.textContent.includes(%s)`, quote(fmt.Sprint(message["body"])[:20])))
+	b.check()
+}
+
+// TestBusinessDays adds a day to those on which the organization sends.
+func TestBusinessDays(t *testing.T) {
+	before := shared.call(t, http.MethodGet, "/v1/organization", nil)["data"].(map[string]any)["business_days"]
+	t.Cleanup(func() { shared.call(t, http.MethodPatch, "/v1/organization", map[string]any{"business_days": before}) })
+	b := open(t, 1280)
+	b.signInAsNew()
+	b.visit("/settings/organization")
+	b.shows("Mon, Tue, Wed, Thu, Fri")
+	b.click("button", "Change…")
+	b.click("dialog label", "Sat")
+	b.click("dialog button", "Save")
+	b.shows("Mon, Tue, Wed, Thu, Fri, Sat")
 	b.check()
 }

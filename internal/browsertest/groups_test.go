@@ -8,15 +8,20 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// addRule adds a rule in the form that is open.
+// addRule adds a rule to the filters, or to the group whose form is open.
 func (b *tab) addRule(field, condition, value string) {
 	b.t.Helper()
 	b.click("button", "+ Filter")
 	b.until(find("#rule-field", ""))
 	b.choose("#rule-field", field)
 	b.choose("#rule-condition", condition)
-	b.focus("#rule-value")
-	b.keys(value + kb.Enter)
+	if eval[bool](b, `document.querySelector('#rule-value').matches('select')`) {
+		b.choose("#rule-value", value)
+		b.click("button", "Apply")
+	} else {
+		b.focus("#rule-value")
+		b.keys(value + kb.Enter)
+	}
 	b.until(`!document.querySelector('#rule-field')`)
 }
 

@@ -102,16 +102,7 @@ func completeTask(b *tab) {
 func filterContacts(b *tab) {
 	b.goTo("Contacts")
 	for i, rule := range [][3]string{{"Title", "contains", "vp"}, {"Heat score", "is", "Hot"}} {
-		b.click("button", "+ Filter")
-		b.choose("#rule-field", rule[0])
-		b.choose("#rule-condition", rule[1])
-		if rule[0] == "Title" {
-			b.focus("#rule-value")
-			b.keys(rule[2])
-		} else {
-			b.choose("#rule-value", rule[2])
-		}
-		b.click("button", "Apply")
+		b.addRule(rule[0], rule[1], rule[2])
 		b.until(fmt.Sprintf(`document.querySelectorAll('main .chip.on').length === %d`, i+1))
 	}
 	want := shared.call(b.t, http.MethodPost, "/v1/contacts/list", map[string]any{"page_size": 1, "filters": []any{
@@ -157,16 +148,13 @@ func addToCampaign(b *tab) {
 
 func describeMarket(b *tab) {
 	b.goTo("New market")
-	b.click("button", "+ Filter")
-	b.choose("#rule-field", "Country")
-	b.choose("#rule-condition", "is")
-	b.focus("#rule-value")
-	b.keys("France" + kb.Enter)
-	b.until(`!document.querySelector('dialog[open]') && /Country is France/.test(document.querySelector('.bars').innerText)`)
+	b.addRule("Country", "is", "France")
+	b.until(`/Country is France/.test(document.querySelector('.bars').innerText)`)
 	b.focus("#market-titles")
 	b.keys("chief, vp")
 	b.click("button", "Prepare Preview")
 	b.until(`document.querySelector('h1').innerText.startsWith('Preview') && /Eligible/.test(document.body.innerText)`)
+	b.shows("Without a question, a Preview costs nothing.")
 	sum := eval[bool](b, `(() => { const n = [...document.querySelectorAll('.bars .number')].map((e) => Number(e.innerText.replace('−', '').replace(',', ''))); return n[0] === n.slice(1).reduce((a, b) => a + b, 0); })()`)
 	if !sum {
 		b.t.Error("the bars of the funnel do not add up to what matched")

@@ -179,8 +179,12 @@ function funnel({ preview: p, path, kind, reason }) {
     ${bars([{ label: t('Matched'), value: counts.matched }, ...Object.entries(counts.exclusions).filter(([, n]) => n > 0).map(([reason, n]) => ({ label: words(why(reason)), value: n, text: `−${number(n)}`, className: 'fill-soft', action: html`<a href=${`${at}&reason=${reason}`}>${t('Show')}</a>` })),
       ...(counts.duplicate_source_rows ? [{ label: t('Duplicate rows'), value: counts.duplicate_source_rows, text: `−${number(counts.duplicate_source_rows)}`, className: 'fill-soft' }] : []),
       { label: t('Eligible'), value: counts.eligible, className: 'fill-good', action: soft(t('{n} new', { n: number(counts.new) })) }])}
+    ${kind === 'company' && html`<p class="soft">${price(p)}</p>`}
     ${reason && html`<p class="chips"><span class="chip on">${words(why(reason))} <a href=${at} aria-label=${t('Show all')}>×</a></span></p>`}</section>`;
 }
+
+/** What the research of a Preview costs. @param {Item} preview */
+const price = ({ cost }) => (cost ? tn(cost.companies ?? 0, 'Research of {n} company: {credits} credits', 'Research of {n} companies: {credits} credits', { credits: number(cost.actual_ai_signal_credits ?? cost.estimated_ai_signal_credits ?? 0) }) : t('Without a question, a Preview costs nothing.'));
 
 /** @param {Item} m */
 const reasonOf = (m) => m.exclusion_reason || m.preparation_exclusion_reason || (m.is_duplicate_source_row ? 'DUPLICATE_ROW' : 'NOT_SELECTED');

@@ -141,6 +141,10 @@ async function create(part) {
   await reload();
 }
 
+const week = [1, 2, 3, 4, 5, 6, 7]; // from Monday
+/** @param {number} day */
+const dayName = (day) => shortDay(`2024-01-0${day}T12:00:00Z`).slice(0, 3);
+
 /** @param {any} o */
 function organization(o) {
   const change = async () => {
@@ -148,13 +152,15 @@ function organization(o) {
       title: t('Organization'), action: t('Save'),
       body: (state) => html`<div class="columns">${field(state, { name: 'name', label: t('Name'), required: true })}${field(state, { name: 'time_zone', label: t('Time zone'), required: true, help: t('such as Europe/Berlin') })}
         ${field(state, { name: 'from_hour', label: t('Send from, hour'), type: 'number' })}${field(state, { name: 'to_hour', label: t('Send until, hour'), type: 'number' })}</div>
+        <fieldset class="field"><legend class="label">${t('Business days')}</legend><span class="chips">${week.map((day) => html`<label class="check"><input type="checkbox" .checked=${state.values.business_days.includes(day)}
+          @change=${(e) => state.set('business_days', week.filter((d) => (d === day ? e.target.checked : state.values.business_days.includes(d))))}> ${dayName(day)}</label>`)}</span>${state.errors.business_days && html`<span class="error">${state.errors.business_days}</span>`}</fieldset>
         ${field(state, { name: 'holidays', label: t('Holidays'), help: t('dates such as 2026-12-25, with commas') })}
         ${field(state, { name: 'postal_address', label: t('Postal address'), rows: 3 })}${field(state, { name: 'mail_footer', label: t('Mail footer'), rows: 4 })}`,
-      submit: ({ values: v }) => patch('/v1/organization', { name: v.name, time_zone: v.time_zone, postal_address: v.postal_address, mail_footer: v.mail_footer, holidays: (v.holidays || '').split(',').map((/** @type {string} */ s) => s.trim()).filter(Boolean), sending_window: { from_hour: v.from_hour, to_hour: v.to_hour } }),
+      submit: ({ values: v }) => patch('/v1/organization', { name: v.name, time_zone: v.time_zone, postal_address: v.postal_address, mail_footer: v.mail_footer, holidays: (v.holidays || '').split(',').map((/** @type {string} */ s) => s.trim()).filter(Boolean), business_days: v.business_days, sending_window: { from_hour: v.from_hour, to_hour: v.to_hour } }),
     }, { ...o, holidays: o.holidays.join(', '), from_hour: o.sending_window.from_hour, to_hour: o.sending_window.to_hour });
     if (saved) { session.organization = saved; await reload(); }
   };
-  return html`<section class="section">${pairs([[t('Name'), o.name], [t('Time zone'), o.time_zone], [t('Business days'), o.business_days.map((/** @type {number} */ d) => shortDay(`2024-01-0${d}T12:00:00Z`).slice(0, 3)).join(', ')], [t('Sending window'), `${o.sending_window.from_hour}:00–${o.sending_window.to_hour}:00`],
+  return html`<section class="section">${pairs([[t('Name'), o.name], [t('Time zone'), o.time_zone], [t('Business days'), o.business_days.map(dayName).join(', ')], [t('Sending window'), `${o.sending_window.from_hour}:00–${o.sending_window.to_hour}:00`],
     [t('Holidays'), o.holidays.join(', ') || '—'], [t('Postal address'), o.postal_address || '—'], [t('Mail footer'), o.mail_footer]])}
     ${may('admin') && html`<p class="buttons">${button(t('Change…'), change)}</p>`}</section>`;
 }
