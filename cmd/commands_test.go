@@ -438,16 +438,16 @@ func TestCommandsAtOnce(t *testing.T) {
 	p := newPlace(t)
 	p.run("org", "create", "--name", "Acme").ok()
 	var running sync.WaitGroup
-	for range 6 {
+	for i := range 6 {
 		running.Go(func() {
-			r, err := p.try("user", "create", "--org", "Acme", "--email", "ada@acme.example")
+			r, err := p.try("user", "create", "--org", "Acme", "--email", fmt.Sprintf("ada%d@acme.example", i))
 			if err != nil || r.status != 0 {
 				t.Errorf("%v: %d %s", err, r.status, r.stderr)
 			}
 		})
 	}
 	running.Wait()
-	if n := strings.Count(p.run("user", "list", "--org", "Acme").ok().stdout, "ada@acme.example"); n != 6 {
+	if n := strings.Count(p.run("user", "list", "--org", "Acme").ok().stdout, "@acme.example"); n != 6 {
 		t.Errorf("got %d users, want 6", n)
 	}
 }

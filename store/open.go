@@ -193,6 +193,7 @@ func (s *Store) openFile(mmap int) error {
 			FreelistType:    bolt.FreelistMapType,
 			InitialMmapSize: mmap,
 			MaxSize:         s.opt.MaxSize,
+			NoSync:          s.opt.NoSync,
 			OpenFile: func(name string, flag int, mode os.FileMode) (f *os.File, err error) {
 				opened, err = os.OpenFile(name, flag, mode)
 				return opened, err

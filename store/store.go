@@ -88,6 +88,8 @@ type Options struct {
 	Rebuild bool
 	// MaxSize limits the size of the file, for tests of a full disk.
 	MaxSize int
+	// NoSync leaves commits to the operating system, for tests that do not need to survive a crash of the machine.
+	NoSync bool
 	// Events is called inside the transaction for each event that it emits. It stores the event
 	// through the transaction, or ignores it.
 	Events func(*Tx, Event) error

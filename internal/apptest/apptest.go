@@ -99,7 +99,7 @@ func New(t testing.TB, change ...func(*service.Config)) *App {
 // Start starts a service that was stopped, on the same directory.
 func (a *App) Start() {
 	a.t.Helper()
-	s, err := service.Open(a.Config, service.Options{Log: slog.New(slog.NewTextHandler(a.Log, nil)), Clock: a.Clock.Now})
+	s, err := service.Open(a.Config, service.Options{Log: slog.New(slog.NewTextHandler(a.Log, nil)), Clock: a.Clock.Now, NoSync: true})
 	if err != nil {
 		a.t.Fatal(err)
 	}

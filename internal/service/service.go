@@ -97,6 +97,8 @@ type Options struct {
 	Fatal func(error)
 	// New allows an empty store in a directory that had one before.
 	New bool
+	// NoSync is that of the store, for tests.
+	NoSync bool
 }
 
 // Open opens the store and wires the service over it.
@@ -121,7 +123,7 @@ func Open(cfg Config, opt Options) (*Service, error) {
 		Committed: func(ctx context.Context, org uuid.UUID, changed map[string]uint64) {
 			s.Index.Committed(ctx, org, changed)
 		},
-		Fatal: opt.Fatal, Rebuild: true,
+		Fatal: opt.Fatal, Rebuild: true, NoSync: opt.NoSync,
 	})
 	if err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ const campaignPage = {
     const model = Object.assign(previous || { plan: null }, { campaign, stats, status: search.get('status') || '', reason: search.get('reason') || '' });
     model.table ??= people(model);
     void model.table.refresh().catch(() => {});
-    if (!model.plan) void plan(model).catch(() => {});
+    planAgain(model);
     clearTimeout(model.timer);
     if (campaign.status === 'active') model.timer = setTimeout(() => void follow(model), every);
     return model;
@@ -68,6 +68,7 @@ async function follow(model) {
     model.stats = await get(`${at(model)}/stats`).catch(() => model.stats);
     if (current.model !== model) return;
     void model.table.refresh().catch(() => {});
+    planAgain(model);
     update();
   }
   model.timer = setTimeout(() => void follow(model), every);
@@ -131,6 +132,13 @@ async function set(model, value) {
   toast(value === 'active' ? t('The campaign has started') : t('The campaign is {status}', { status: value }), { undo: before === 'active' ? async () => { await patch(at(model), { status: before }); await reload(); } : undefined });
   model.plan = null;
   await reload();
+}
+
+/** Reads the plan when something has happened, which is no longer planned then. @param {Item} model */
+function planAgain(model) {
+  const now = JSON.stringify(model.stats);
+  if (!model.plan || model.plannedAt !== now) void plan(model).catch(() => {});
+  model.plannedAt = now;
 }
 
 /** @param {Item} model */

@@ -149,7 +149,7 @@ export class ListModel {
     if (!f) return null;
     const isCount = f.type === 'number' || f.key === 'steps';
     return {
-      key, label: f.key === 'contact_count' ? t('Contacts') : f.label.replace(/ (ID|at)$/, ''), sortable: f.sortable, number: isCount,
+      key, label: f.key === 'contact_count' ? t('Contacts') : labelOf(f), sortable: f.sortable, number: isCount,
       width: width || (['title', 'subject', 'description', 'to'].includes(key) ? 250 : key === 'name' ? 220 : isCount || /^(updated|created)_at$/.test(key) ? 100 : 150),
       view: (record) => this.cell(f, valueAt(record, key)),
     };
@@ -163,6 +163,7 @@ export class ListModel {
         .map((/** @type {Item} */ tag) => html`<span class=${`tag ${tag.color}`}>${tag.name}</span> `);
     }
     if (f.key === 'steps') return number(value.length);
+    if (f.key === 'step_index') return t('Step {n}', { n: value + 1 });
     if (f.key === 'audiences') return value.map((/** @type {Item} */ a) => a.name).join(', ');
     if ((f.type === 'reference' && !Array.isArray(value)) || f.key === 'company_id') return knownName(value) || '…';
     if (f.key === 'updated_at' || (f.key === 'created_at' && this.kind.entity !== 'previews')) return ago(value);
@@ -247,6 +248,9 @@ export class ListModel {
   }
 }
 
+/** The label of a field, of a reference that of what it names. @param {Field} f */
+const labelOf = (f) => f.label.replace(f.type === 'reference' ? / ID$/ : / (at|index)$/, '');
+
 /** @param {Item} record @param {string} key */
 export const valueAt = (record, key) => key.split('.').reduce((/** @type {any} */ value, part) => value?.[part], record);
 
@@ -296,7 +300,7 @@ function peekPanel(model, record) {
   const value = (/** @type {Field} */ f, v = valueAt(record, f.key)) => (v?.length === 0 ? '' : f.type === 'datetime' ? show(f, v) : model.cell(f, v));
   const href = model.table.options.href?.(record);
   return beside(nameOf(record), href ? html`<a class="button" href=${href}>${t('Open')}</a>` : record.contact_id && !record.contact_deleted && html`<a class="button" href=${link(`/contacts/${record.contact_id}`)}>${t('Contact')}</a>`,
-    () => model.peek(), html`${record.body && html`<div class="mail wrap" dir="auto">${record.body}</div>`}${pairs(fields.map((f) => [f.label, value(f) || '—']))}`);
+    () => model.peek(), html`${record.body && html`<div class="mail wrap" dir="auto">${record.body}</div>`}${pairs(fields.map((f) => [labelOf(f), value(f) || '—']))}`);
 }
 
 /** A way to save this view, which stays in its place while the saved views load, and those. @param {ListModel} model */

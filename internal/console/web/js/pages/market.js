@@ -171,6 +171,9 @@ async function deletePreview(model) {
   await go('/previews');
 }
 
+/** Shows the members that an Import would take, instead of those that a reason excludes. */
+const eligible = 'ELIGIBLE';
+
 /** The counts of a Preview: they add up to what matched. @param {any} model */
 function funnel({ preview: p, path, kind, reason }) {
   const counts = kind === 'company' ? p.result.accounts : p.result.contacts;
@@ -178,9 +181,9 @@ function funnel({ preview: p, path, kind, reason }) {
   return html`<section class="section"><div class="tabs">${['company', 'person'].map((k) => html`<a href=${link(`/previews/${p.preview_id}?kind=${k}`)} aria-current=${k === kind ? 'page' : null}>${k === 'company' ? t('Companies') : t('People')}</a>`)}</div>
     ${bars([{ label: t('Matched'), value: counts.matched }, ...Object.entries(counts.exclusions).filter(([, n]) => n > 0).map(([reason, n]) => ({ label: words(why(reason)), value: n, text: `−${number(n)}`, className: 'fill-soft', action: html`<a href=${`${at}&reason=${reason}`}>${t('Show')}</a>` })),
       ...(counts.duplicate_source_rows ? [{ label: t('Duplicate rows'), value: counts.duplicate_source_rows, text: `−${number(counts.duplicate_source_rows)}`, className: 'fill-soft' }] : []),
-      { label: t('Eligible'), value: counts.eligible, className: 'fill-good', action: soft(t('{n} new', { n: number(counts.new) })) }])}
+      { label: t('Eligible'), value: counts.eligible, className: 'fill-good', action: html`<a href=${`${at}&reason=${eligible}`}>${t('Show')}</a> ${soft(t('{n} new', { n: number(counts.new) }))}` }])}
     ${kind === 'company' && html`<p class="soft">${price(p)}</p>`}
-    ${reason && html`<p class="chips"><span class="chip on">${words(why(reason))} <a href=${at} aria-label=${t('Show all')}>×</a></span></p>`}</section>`;
+    ${reason && html`<p class="chips"><span class="chip on">${reason === eligible ? t('Eligible') : words(why(reason))} <a href=${at} aria-label=${t('Show all')}>×</a></span></p>`}</section>`;
 }
 
 /** What the research of a Preview costs. @param {Item} preview */
@@ -197,12 +200,12 @@ function members(model) {
   return new Table({
     label: t('Members'), selectable: may('write') && model.kind === 'company', onSelect: update,
     fetch: async (page, size, signal) => {
-      const q = new URLSearchParams({ kind: model.kind, current_page: String(page), page_size: String(size), ...(model.reason ? { reason: model.reason } : {}) });
+      const q = new URLSearchParams({ kind: model.kind, current_page: String(page), page_size: String(size), ...(model.reason === eligible ? { selected: 'true' } : model.reason ? { reason: model.reason } : {}) });
       const { body } = await request('GET', `${model.path}/members?${q}`, undefined, { signal });
       return { data: body.data.members.map((/** @type {Item} */ m) => ({ ...m, id: m.member_id })), pagination: body.data.pagination_meta, meta: body.meta };
     },
     columns: [column('name', t('Name'), 220, (m) => nameOf(m.data)), column('what', model.kind === 'company' ? t('Industry') : t('Title'), 200, (m) => m.data.industry || m.data.title || ''),
-      column('state', t('Status'), 310, (m) => (m.selected ? status('ready', m.existing ? t('Exists already') : t('Selected')) : status('open', words(why(reasonOf(m)))))),
+      column('state', t('Status'), 310, (m) => (m.selected ? status('ready', m.existing ? t('Exists already') : t('Eligible')) : status('open', words(why(reasonOf(m)))))),
       column('why', t('Evidence'), 380, (m) => evidenceOf(m))],
     empty: () => empty(t('Nothing is here.')),
     onOpen: (m) => peek(model, m), onCursor: (m) => { if (model.open) peek(model, m); }, onLoad: update,
@@ -221,7 +224,7 @@ function member(model) {
   const m = model.open && model.table.records().find((/** @type {Item} */ other) => other.id === model.open);
   if (!m) return null;
   const facts = Object.entries(m.data).filter(([key, value]) => value && typeof value !== 'object' && !/(^|_)id$/.test(key)).map(([key, value]) => /** @type {[string, string]} */ ([words(key), typeof value === 'number' && !key.endsWith('year') ? number(value) : String(value)]));
-  return beside(nameOf(m.data), null, () => peek(model), pairs([[t('Status'), m.selected ? t('Selected') : words(why(reasonOf(m)))], [t('Evidence'), evidenceOf(m) || '—'], ...facts]));
+  return beside(nameOf(m.data), null, () => peek(model), pairs([[t('Status'), m.selected ? t('Eligible') : words(why(reasonOf(m)))], [t('Evidence'), evidenceOf(m) || '—'], ...facts]));
 }
 
 /** @param {Item} model */
