@@ -285,10 +285,9 @@ function view(model) {
     </header>
     ${(state.unknown || []).length > 0 && html`<p class="notice warn">${t('Unknown parts of the address: {parts}', { parts: (state.unknown || []).join(', ') })}</p>`}
     ${table.damaged > 0 && html`<p class="notice bad">${t('{n} records cannot be read and are left out. The operator can run: prospector check.', { n: number(table.damaged) })}</p>`}
-    ${Date.now() - model.readAt > 60_000 && !document.hidden && html`<p class="notice">${t('Read more than a minute ago.')} ${button(t('Refresh'), () => model.refresh(), 'plain')}</p>`}
     <div class="toolbar">${kind.quick && quickViews(model)}
       ${filterBar({ view: () => model.view, fields: model.schema.fields, onChange: (rules, where) => model.change({ rules, where }) })}
-      <span class="grow"></span>${kind.entity !== 'previews' && menu(t('Views'), viewItems(model), () => model.loadViews())}${columnsMenu(model)}${menu(t('More'), actionsOf(model).map((a) => html`<button class="item" type="button" @click=${a.act}>${a.label}</button>`))}</div>
+      <span class="grow"></span>${Date.now() - model.readAt > 60_000 && !document.hidden && button(t('Refresh'), () => model.refresh(), 'plain')}${kind.entity !== 'previews' && menu(t('Views'), viewItems(model), () => model.loadViews())}${columnsMenu(model)}${menu(t('More'), actionsOf(model).map((a) => html`<button class="item" type="button" @click=${a.act}>${a.label}</button>`))}</div>
     <div class="beside">${table.element}${model.peeked && peekPanel(model, model.peeked)}</div>
     ${table.selected.size > 0 && selectionBar(model)}
   </div>`;

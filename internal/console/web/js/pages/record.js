@@ -160,7 +160,7 @@ function editor(model, f, before) {
 /** Saves one field, if nobody has changed the record meanwhile. @param {any} model @param {string} key @param {any} value */
 async function save(model, key, value) {
   if (model.isSaving) return;
-  if (key === 'do_not_contact' && String(value) === 'false' && !await confirm({ title: t('Allow messages to {name} again?', { name: nameOf(model.record) }), action: t('Allow messages') })) return reload();
+  if (key === 'do_not_contact' && String(value) === 'false' && !await confirm({ title: t('Allow messages to {name} again?', { name: nameOf(model.record) }), text: t('Running campaigns whose audiences contain this person start to write at once.'), action: t('Allow messages'), danger: true })) return reload();
   const before = key.split('.').reduce((v, part) => v?.[part], model.record);
   const f = model.schema.fields.find((/** @type {Item} */ other) => other.key === key);
   const sent = f?.type === 'boolean' ? value === true || value === 'true' : value ?? null;

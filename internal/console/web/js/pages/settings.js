@@ -76,7 +76,7 @@ const parts = {
     title: t('Suppressions'), empty: t('Nobody is suppressed.'), load: listed('/v1/suppressions/list'), path: '/v1/suppressions',
     columns: [[t('Address or domain'), (s) => s.email || s.domain], [t('Reason'), (s) => s.reason || ''], [t('Since'), (s) => when(s.created_at)]],
     fields: [{ name: 'email', label: t('Email') }, { name: 'domain', label: t('Or a domain') }, { name: 'reason', label: t('Reason') }],
-    actions: (s) => may('admin') && button(t('Remove…'), asked(t('Allow messages to {who} again?', { who: s.email || s.domain }), t('Remove'), () => remove(`/v1/suppressions/${s.id}`)), 'danger'),
+    actions: (s) => may('admin') && button(t('Remove…'), asked(t('Allow messages to {who} again? Running campaigns start to write at once.', { who: s.email || s.domain }), t('Remove'), () => remove(`/v1/suppressions/${s.id}`)), 'danger'),
   },
   webhooks: {
     title: t('Webhooks'), empty: t('No webhooks. Add an endpoint to hear about changes.'), load: listed('/v1/webhooks/subscriptions/list'), path: '/v1/webhooks/subscriptions', admin: true,
