@@ -127,7 +127,7 @@ func addToCampaign(b *tab) {
 	b.goTo("Contacts")
 	b.focus("#search")
 	b.keys("director")
-	b.until(`/^Contacts \d+ of [\d,]+$/.test(document.querySelector('h1').innerText)`)
+	b.until(`location.search === '?q=director' && !document.querySelector('.table.dimmed') && /^Contacts \d+ of [\d,]+$/.test(document.querySelector('h1').innerText)`)
 	n := eval[int](b, `Number(document.querySelector('h1').innerText.split(' ')[1])`)
 	b.click("tbody input[type=checkbox]", "")
 	b.click("button", fmt.Sprintf("Select all %d matching", n))
