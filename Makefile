@@ -16,8 +16,9 @@ build: ## build ./prospector
 demo: build ## run the demo: a campaign at one day per second, then requests to try
 	./prospector demo
 
+# make lint runs vet, and without debugging information the many test programs are linked faster.
 test: ## run all tests
-	go test -timeout 20m ./...
+	go test -vet off -ldflags -w -timeout 20m ./...
 
 RACE ?= ./...
 race: ## run all tests with the race detector, or those of the packages RACE
@@ -77,6 +78,8 @@ fuzz: ## run each fuzz test for FUZZ_TIME
 
 soak: fuzz ## kill the server SOAK_ROUNDS times while clients write, and damage the store file twice as often
 	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./handlers -run 'TestPreviewReference|TestSendingModel|TestEngineThousand|TestEngineMany|TestEngineStopsUndone|TestThrong' -count 1 -timeout 4h -v
+	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./internal/crm -run TestMergeModel -count 1 -timeout 4h -v
+	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./internal/rows -run TestFlatMemory -count 1 -timeout 4h -v
 	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./index -run 'TestAgreement|TestDamage|TestFlippedSegments|TestRestarts' -count 1 -timeout 4h -v
 	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./cmd -run 'TestKill9|TestShortage' -count 1 -timeout 4h -v
 	PROSPECTOR_SOAK=$$((2 * $(SOAK_ROUNDS))) go test ./internal/admin -run TestDamagedPages -count 1 -timeout 4h -v

@@ -271,7 +271,7 @@ func TestBackupWithoutRoom(t *testing.T) {
 	})
 }
 
-// TestBackupExcludesDeleted checks that a backup contains no deleted or overwritten data, although
+// TestBackupExcludesDeleted checks that a backup contains no permanently deleted or overwritten data, although
 // the store file may still contain its bytes.
 func TestBackupExcludesDeleted(t *testing.T) {
 	t.Parallel()
@@ -282,7 +282,7 @@ func TestBackupExcludesDeleted(t *testing.T) {
 	contact := func(email, notes string) string {
 		return s.id(s.do(http.StatusCreated, key, "POST", "/v1/contacts", fmt.Sprintf(`{"email": %q, "notes": %q}`, email, notes)))
 	}
-	s.do(http.StatusNoContent, key, "DELETE", "/v1/contacts/"+contact("ann@acme.example", gone), "")
+	s.do(http.StatusNoContent, key, "DELETE", "/v1/contacts/"+contact("ann@acme.example", gone)+"?permanent=true", "")
 	s.do(http.StatusOK, key, "PATCH", "/v1/contacts/"+contact("bob@acme.example", old), fmt.Sprintf(`{"notes": %q}`, kept))
 	p.run("backup", "file").withoutProgress().ok()
 	stored := string(p.unpack("file")[1].content)

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,31 +17,36 @@ import (
 
 // catalogImported is the output of catalog import.
 type catalogImported struct {
-	Companies catalogCounts  `json:"companies"`
-	People    catalogCounts  `json:"people"`
-	Errors    []catalogError `json:"errors"`
-	Warnings  []string       `json:"warnings"`
-	Failed    string         `json:"failed,omitempty"`
+	Companies catalogCounts    `json:"companies"`
+	People    catalogCounts    `json:"people"`
+	Problems  []catalogProblem `json:"problems"`
+	Warnings  []string         `json:"warnings"`
+	Failed    string           `json:"failed,omitempty"`
 }
 
 type catalogCounts struct {
-	Added   int `json:"added"`
-	Updated int `json:"updated"`
-	Skipped int `json:"skipped"`
+	Rows          int    `json:"rows"`
+	Added         int    `json:"added"`
+	Updated       int    `json:"updated"`
+	Skipped       int    `json:"skipped"`
+	ValuesDropped int    `json:"values_dropped"`
+	Encoding      string `json:"encoding,omitempty"`
+	Delimiter     string `json:"delimiter,omitempty"`
 }
 
 func (n catalogCounts) kept() int { return n.Added + n.Updated }
 
-type catalogError struct {
+type catalogProblem struct {
 	File string `json:"file"`
-	rows.RowError
+	rows.Problem
 }
 
 // catalogFile is a file of companies or people.
 type catalogFile struct {
 	*importFile
-	in     admin.CatalogInput
-	counts *catalogCounts
+	in      admin.CatalogInput
+	counts  *catalogCounts
+	rejects *os.File // nil unless they are wanted
 }
 
 func catalogCommand() *cobra.Command {
@@ -50,15 +58,15 @@ func catalogImportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "import", Short: "Import companies and people", Args: noArgs,
 		Long: "Import companies, people or both from files, or one of them from standard input with -. A file is CSV with a header\n" +
-			"or JSON lines, and may be gzipped. Columns have the names of fields. Other columns are ignored with a warning, unless\n" +
-			"--map maps them, in both files. A row with an id adds or updates that company or person. A row without an id updates\n" +
-			"the company with the same website, or the person with the same linkedin_url or email, and is added if there is none.\n" +
-			"An empty cell leaves the field unchanged. People refer to their employer by company_id or company_website, which may\n" +
-			"be imported later. Keywords and technologies are lists, separated by | or ;. Invalid rows are reported with their\n" +
-			"line number and skipped. Valid rows are imported.",
+			"or JSON lines, and may be packed with gzip or zip. Columns are recognized by their names in English, German, French and\n" +
+			"Spanish, and as other programs export them. Other columns are ignored with a warning, unless --map maps them, in both\n" +
+			"files. A row with an id adds or updates that company or person. A row without an id updates the company with the same\n" +
+			"website, or the person with the same linkedin_url or email, and is added if there is none. An empty cell leaves the\n" +
+			"field unchanged. People refer to their employer by company_id or company_website, which may be imported later. A value\n" +
+			"that cannot be read is dropped and reported; a row that cannot be imported is skipped and reported.",
 		Example: `  prospector catalog import --companies companies.csv.gz --people people.jsonl --map "Company name=name"`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			result := catalogImported{Errors: []catalogError{}, Warnings: []string{}}
+			result := catalogImported{Problems: []catalogProblem{}, Warnings: []string{}}
 			files, err := catalogFiles(c, &result)
 			if err != nil {
 				return err
@@ -75,8 +83,16 @@ func catalogImportCommand() *cobra.Command {
 	c.Flags().String(admin.Companies, "", "`file` of companies")
 	c.Flags().String(admin.People, "", "`file` of people")
 	c.Flags().StringArray("map", nil, "`column=field`: import a column with another name as this field (repeatable)")
+	c.Flags().Bool("dry-run", false, "count what an import would do, and write nothing")
+	c.Flags().String("locale", "", "how numbers and dates are written, such as de, en-GB or fr (default: decided by column)")
+	c.Flags().String("on-bad-value", "", "`drop_value` leaves out a value that cannot be read, skip_row skips its row (default drop_value)")
+	c.Flags().String("rejects", "", "write the skipped rows to this `file`, as CSV with a column that says why; two files\nget the names of their entities")
+	_ = c.RegisterFlagCompletionFunc("on-bad-value", cobra.FixedCompletions(badValueChoices, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
+
+// badValueChoices are the values of --on-bad-value.
+var badValueChoices = []string{"drop_value", "skip_row"}
 
 // catalogFiles opens the files of the command line. Companies come first, so people find their employers.
 func catalogFiles(c *cobra.Command, result *catalogImported) ([]catalogFile, error) {
@@ -84,6 +100,20 @@ func catalogFiles(c *cobra.Command, result *catalogImported) ([]catalogFile, err
 	if err != nil {
 		return nil, err
 	}
+	var shared admin.CatalogInput
+	var rejects string
+	for name, into := range map[string]*string{"locale": &shared.Locale, "on-bad-value": &shared.OnBadValue, "rejects": &rejects} {
+		if *into, err = c.Flags().GetString(name); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkChoice("on-bad-value", shared.OnBadValue, badValueChoices...); err != nil {
+		return nil, err
+	}
+	if shared.DryRun, err = c.Flags().GetBool("dry-run"); err != nil {
+		return nil, err
+	}
+	shared.Rejects = rejects != ""
 	var files []catalogFile
 	for _, f := range []catalogFile{
 		{in: admin.CatalogInput{Entity: admin.Companies}, counts: &result.Companies}, {in: admin.CatalogInput{Entity: admin.People}, counts: &result.People},
@@ -101,7 +131,9 @@ func catalogFiles(c *cobra.Command, result *catalogImported) ([]catalogFile, err
 		if f.importFile, err = openImport(c.Context(), name); err != nil {
 			return nil, err
 		}
-		f.in.Lines, f.in.Map = f.lines, renamed
+		entity := f.in.Entity
+		f.in = shared
+		f.in.Entity, f.in.Lines, f.in.Map = entity, f.lines, renamed
 		files = append(files, f)
 	}
 	switch len(files) {
@@ -110,7 +142,27 @@ func catalogFiles(c *cobra.Command, result *catalogImported) ([]catalogFile, err
 	case 2:
 		err = shareMapping(renamed, &files[0].in, &files[1].in)
 	}
+	for i := 0; err == nil && rejects != "" && i < len(files); i++ {
+		name := rejects
+		if len(files) > 1 {
+			extension := filepath.Ext(rejects)
+			name = strings.TrimSuffix(rejects, extension) + "-" + files[i].in.Entity + extension
+		}
+		files[i].rejects, err = os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	}
 	return files, err
+}
+
+// keepRejects writes the skipped rows to their file, or removes it if there are none.
+func (f *catalogFile) keepRejects(skipped int, rejects []byte) error {
+	if f.rejects == nil {
+		return nil
+	}
+	if skipped == 0 {
+		return errors.Join(f.rejects.Close(), os.Remove(f.rejects.Name()))
+	}
+	_, err := f.rejects.Write(rejects)
+	return errors.Join(err, f.rejects.Close())
 }
 
 // shareMapping gives each of two files the columns that are mapped to its fields. A column that is
@@ -139,12 +191,17 @@ func shareMapping(renamed map[string]string, first, second *admin.CatalogInput) 
 // take imports a file and adds its result.
 func (r *catalogImported) take(c *cobra.Command, f catalogFile) error {
 	loaded, err := runFile(c, admin.ImportCatalog, f.in, f, f.size)
+	if kept := f.keepRejects(loaded.Skipped, loaded.Rejects); kept != nil {
+		r.Warnings = append(r.Warnings, "the rejects cannot be written: "+kept.Error())
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.name, err)
 	}
-	*f.counts = catalogCounts{loaded.Added, loaded.Updated, loaded.Skipped}
-	for _, e := range loaded.Errors {
-		r.Errors = append(r.Errors, catalogError{f.name, e})
+	*f.counts = catalogCounts{
+		loaded.Rows, loaded.Added, loaded.Updated, loaded.Skipped, loaded.ValuesDropped, loaded.Encoding, loaded.Delimiter,
+	}
+	for _, p := range loaded.Problems.List() {
+		r.Problems = append(r.Problems, catalogProblem{f.name, p})
 	}
 	for _, warning := range loaded.Warnings {
 		r.Warnings = append(r.Warnings, f.name+": "+warning)
@@ -171,15 +228,20 @@ func (r *catalogImported) show(c *cobra.Command, failed error) error {
 		fmt.Fprintln(c.ErrOrStderr(), "warning: "+warning)
 	}
 	err := show(c, r, func(w io.Writer) {
-		for _, e := range r.Errors {
-			fmt.Fprintf(c.ErrOrStderr(), "%s line %d: %s\n", e.File, e.Line, e.Message)
+		for _, p := range r.Problems {
+			fmt.Fprintf(c.ErrOrStderr(), "%s: %s\n", p.File, p.Problem)
+		}
+		done := "Imported"
+		if isDry, _ := c.Flags().GetBool("dry-run"); isDry {
+			done = "Dry run, nothing was imported:"
 		}
 		for _, part := range []struct {
 			entity string
 			catalogCounts
 		}{{admin.Companies, r.Companies}, {admin.People, r.People}} {
-			if part.catalogCounts != (catalogCounts{}) {
-				fmt.Fprintf(w, "Imported %s: %d added, %d updated, %d skipped\n", part.entity, part.Added, part.Updated, part.Skipped)
+			if part.Rows > 0 {
+				fmt.Fprintf(w, "%s %s: %d added, %d updated, %d skipped, %d values dropped\n",
+					done, part.entity, part.Added, part.Updated, part.Skipped, part.ValuesDropped)
 			}
 		}
 	})

@@ -13,24 +13,29 @@ import (
 
 	"prospector/internal/admin"
 	"prospector/internal/crm"
-	"prospector/internal/rows"
+	"prospector/internal/shape"
 )
 
 func importCommand() *cobra.Command {
-	contacts := importCommandOf("contacts", crm.MatchFields("contacts"),
-		`  prospector import contacts people.csv --org "Acme Sales" --match-on email --map "E-Mail=email" --map "Job title=title"`)
-	accounts := importCommandOf("accounts", crm.MatchFields("accounts"),
-		`  prospector import accounts companies.csv.gz --org "Acme Sales" --match-on website`)
+	contacts := importCommandOf("contacts", matchFields("contacts"),
+		`  prospector import contacts people.csv --org "Acme Sales" --create-missing tags,accounts --dry-run`)
+	accounts := importCommandOf("accounts", matchFields("accounts"),
+		`  prospector import accounts companies.csv.gz --org "Acme Sales" --locale de --rejects rejects.csv`)
 	suppressions := importCommandOf("suppressions", nil, `  prospector import suppressions opted-out.csv --org "Acme Sales"`)
 	return group("import", "Import records from CSV or JSON lines", contacts, accounts, suppressions)
 }
 
+// matchFields returns the values of --match-on.
+func matchFields(entity crm.Entity) []string {
+	return append([]string{"auto", "none"}, crm.MatchFields(entity)...)
+}
+
 func importCommandOf(entity string, matches []string, example string) *cobra.Command {
 	long := "Import " + entity + " from a file, or from standard input with -. The file is CSV with a header or JSON lines, and may\n" +
-		"be gzipped. From a file that 'org export' wrote, only the " + entity + " are imported. Columns have the names of fields.\n" +
-		"Other columns are ignored with a warning, unless --map maps them. An empty cell leaves the field unchanged. The entries\n" +
-		"of a list are separated by | or ;. Invalid rows are reported with their line number and skipped. Valid rows are\n" +
-		"imported.\n\n"
+		"be packed with gzip or zip. From a file that 'org export' wrote, only the " + entity + " are imported. Columns are recognized by\n" +
+		"their names in several languages. --map maps others, and those that remain are ignored with a warning. A value that\n" +
+		"cannot be read is left out, and a row without what a record needs is skipped. Both are reported, equal problems together.\n" +
+		"An empty cell leaves the field unchanged. docs/import.md describes the formats.\n\n"
 	if matches != nil {
 		long += "A row with an id updates that record. A row that --match-on matches updates the record it matches. Other rows create\n" +
 			"records. Tags can be given by name, and an account by account_website or account_external_id."
@@ -41,29 +46,30 @@ func importCommandOf(entity string, matches []string, example string) *cobra.Com
 		Use: entity + " FILE", Short: "Import " + entity, Args: oneArg("the file, or - for standard input"),
 		Long: long, Example: example,
 		RunE: func(c *cobra.Command, args []string) error {
-			in := admin.ImportInput{Entity: entity}
-			var err error
-			if in.Org, err = required(c, "org"); err != nil {
+			in, err := importInput(c, entity, matches)
+			if err != nil {
 				return err
 			}
-			if in.Map, err = mapping(c); err != nil {
-				return err
-			}
-			if matches != nil {
-				if in.MatchOn, err = c.Flags().GetString("match-on"); err != nil {
+			var to *admin.Target
+			if path, _ := c.Flags().GetString("rejects"); path != "" {
+				target, err := newTarget(c, path)
+				if err != nil {
 					return err
 				}
-				if err := checkChoice("match-on", in.MatchOn, matches...); err != nil {
-					return err
-				}
+				defer target.Drop()
+				in.Rejects, to = true, &target
 			}
 			file, err := openImport(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			defer file.Close()
-			in.Lines = file.lines
+			in.Name = file.name
 			result, err := runFile(c, admin.ImportRecords, in, file, file.size)
+			if err == nil && result.Rejects != nil {
+				err = to.Take(*result.Rejects)
+				result.Rejects = nil
+			}
 			if err != nil {
 				return err
 			}
@@ -71,13 +77,69 @@ func importCommandOf(entity string, matches []string, example string) *cobra.Com
 		},
 	}
 	c.Flags().String("org", "", "id or `name` of the organization")
-	c.Flags().StringArray("map", nil, "`column=field`: import a column with another name as this field (repeatable)")
+	c.Flags().StringArray("map", nil, "`column=field`: import a column as this field (repeatable)")
+	c.Flags().Bool("dry-run", false, "count and report, but write nothing")
+	c.Flags().String("locale", "", "how numbers and dates are written, as a language `tag` such as de or en-GB; the default is to decide by column")
+	c.Flags().String("on-bad-value", dropValue, "what happens when an optional value cannot be read: "+dropValue+" or "+skipRow)
+	c.Flags().String("rejects", "", "write the skipped rows, and why they were skipped, to this CSV `file`")
 	if matches != nil {
-		c.Flags().String("match-on", "", "update the oldest record with the same value of this `field` instead of creating one: "+
-			strings.Join(matches, ", "))
+		c.Flags().String("match-on", "auto", "the `field` by which a row finds the record that it updates: "+strings.Join(matches, ", "))
 		_ = c.RegisterFlagCompletionFunc("match-on", cobra.FixedCompletions(matches, cobra.ShellCompDirectiveNoFileComp))
+		c.Flags().StringSlice("create-missing", nil, "create what a row names and does not exist: "+strings.Join(creatable(entity), ", "))
+		c.Flags().StringArray("tag", nil, "`name` of a tag that every imported record gets (repeatable)")
 	}
 	return c
+}
+
+// The values of --on-bad-value.
+const (
+	dropValue = "drop_value"
+	skipRow   = "skip_row"
+)
+
+// creatable returns the values of --create-missing.
+func creatable(entity string) []string {
+	if entity == "contacts" {
+		return []string{"tags", "accounts"}
+	}
+	return []string{"tags"}
+}
+
+// importInput returns what the flags ask for.
+func importInput(c *cobra.Command, entity string, matches []string) (in admin.ImportInput, err error) {
+	if in.Org, err = required(c, "org"); err != nil {
+		return in, err
+	}
+	fields, err := mapping(c)
+	if err != nil {
+		return in, err
+	}
+	o := &in.Options
+	o.Entity, o.Mapping = entity, map[string]shape.Text{}
+	for column, field := range fields {
+		o.Mapping[column] = shape.Text(field)
+	}
+	flags := c.Flags()
+	o.DryRun, _ = flags.GetBool("dry-run")
+	locale, _ := flags.GetString("locale")
+	o.Locale = shape.Text(locale)
+	o.OnBadValue, _ = flags.GetString("on-bad-value")
+	if err := checkChoice("on-bad-value", o.OnBadValue, dropValue, skipRow); err != nil || matches == nil {
+		return in, err
+	}
+	match, _ := flags.GetString("match-on")
+	o.MatchOn = shape.Text(match)
+	if err := checkChoice("match-on", match, matches...); err != nil {
+		return in, err
+	}
+	o.Tags, _ = flags.GetStringArray("tag")
+	o.CreateMissing, _ = flags.GetStringSlice("create-missing")
+	for _, kind := range o.CreateMissing {
+		if err := checkChoice("create-missing", kind, creatable(entity)...); err != nil {
+			return in, err
+		}
+	}
+	return in, nil
 }
 
 // mapping returns the fields that --map maps columns to.
@@ -113,8 +175,10 @@ type importFile struct {
 // from a pipe may block forever.
 func openImport(ctx context.Context, name string) (*importFile, error) {
 	extension := filepath.Ext(strings.TrimSuffix(name, ".gz"))
-	f := &importFile{ReadCloser: os.Stdin, name: name, lines: extension == ".jsonl" || extension == ".ndjson"}
-	if name != "-" {
+	f := &importFile{name: name, lines: extension == ".jsonl" || extension == ".ndjson"}
+	if name == "-" {
+		f.ReadCloser = standardInput()
+	} else {
 		opened, err := os.Open(name)
 		if err != nil {
 			return nil, err
@@ -137,17 +201,31 @@ func openImport(ctx context.Context, name string) (*importFile, error) {
 	return f, nil
 }
 
-// showImport prints the result of an import. Warnings go to stderr, as do invalid rows unless the
-// result is printed as JSON.
-func showImport(c *cobra.Command, entity string, r rows.Result) error {
+// standardInput returns standard input as a reader that can be closed while it waits for more. A read from standard input
+// itself goes on then.
+func standardInput() io.ReadCloser {
+	reader, writer := io.Pipe()
+	go func() {
+		_, err := io.Copy(writer, os.Stdin)
+		_ = writer.CloseWithError(err)
+	}()
+	return reader
+}
+
+// showImport prints the report of an import. Warnings go to stderr, as do problems unless the report is printed as JSON.
+func showImport(c *cobra.Command, entity string, r admin.ImportResult) error {
 	for _, warning := range r.Warnings {
 		fmt.Fprintln(c.ErrOrStderr(), "warning: "+warning)
 	}
 	err := show(c, r, func(w io.Writer) {
-		for _, e := range r.Errors {
-			fmt.Fprintf(c.ErrOrStderr(), "line %d: %s\n", e.Line, e.Message)
+		for _, p := range r.Problems {
+			fmt.Fprintln(c.ErrOrStderr(), p)
 		}
-		fmt.Fprintf(w, "Imported %s: %d added, %d updated, %d skipped\n", entity, r.Added, r.Updated, r.Skipped)
+		done := "Imported"
+		if r.DryRun {
+			done = "Would import"
+		}
+		fmt.Fprintf(w, "%s %s: %d added, %d updated, %d skipped, %d values dropped\n", done, entity, r.Added, r.Updated, r.Skipped, r.ValuesDropped)
 	})
 	switch {
 	case err == nil && r.Failed != "":

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -160,47 +161,63 @@ Dan,Fox,dan@x.example,,Nosuch,nowhere.example,,,
 ,,,,,,,,
 Fay,"""Q"", etc.",fay@x.example,silver,,,,,
 `
-		const warnings = "warning: column \"Shoe size\" was ignored: contacts have no such field\n" +
-			"warning: column \"source\" was ignored: the field is read-only\n"
-		bad := []struct{ line, message string }{
-			{"4", `email: "not an address" is not an email address`},
-			{"5", "2 cells, but the header has 9"},
-			{"7", `custom_field_tier: "bronze" is not one of: gold, silver`},
-			{"8", `tags: "Nosuch" is neither an id nor a known name; account_website: none of the accounts has "nowhere.example"`},
-			{"9", "email: required, unless linkedin_url or both first_name and last_name are set"},
+		const warnings = "warning: column \"Shoe size\" was ignored: contacts have no such field\n"
+		const nobody = "email: required, unless linkedin_url or both first_name and last_name are set"
+		problems := []string{
+			`2 rows, first line 4: ` + nobody,
+			`line 4: E-Mail: "not an address" is not an email address`,
+			`line 7: custom_field_tier: "bronze" is not one of: gold, silver`,
+			`line 8: account_website: "nowhere.example" belongs to no account; create_missing can create it`,
+			`line 8: Tags: "Nosuch" is not the name of a tag; create_missing can create it`,
 		}
-		var errors, lines []string
-		for _, b := range bad {
-			errors = append(errors, `{"line": `+b.line+`, "message": `+asJSON(b.message)+`}`)
-			lines = append(lines, "line "+b.line+": "+b.message+"\n")
-		}
-		outcome := func(added, updated string) string {
-			return `{"added": ` + added + `, "updated": ` + updated + `, "skipped": 5, "errors": [` + strings.Join(errors, ", ") + `], "warnings": "<any>"}`
+		outcome := func(more string) string {
+			return `{"id": "<id>", "encoding": "utf-8", "delimiter": ",", "rows": 6, "skipped": 2, "values_dropped": 3, "problems": [
+				{"column": "", "value": "", "message": "` + nobody + `", "count": 2, "first_line": 4},
+				{"column": "E-Mail", "value": "not an address", "message": "is not an email address", "count": 1, "first_line": 4},
+				{"column": "custom_field_tier", "value": "bronze", "message": "is not one of: gold, silver", "count": 1, "first_line": 7},
+				{"column": "account_website", "value": "nowhere.example", "message": "<any>", "count": 1, "first_line": 8},
+				{"column": "Tags", "value": "Nosuch", "message": "<any>", "count": 1, "first_line": 8}], "warnings": "<any>", ` + more + `}`
 		}
 		ada := `"first_name": "Ada", "location": "Love\nlace", "email": "ada@x.example", "custom_field_tier": "gold", "tags": ["` + tag + `"],
 			"account_id": "` + account + `", "scoring": {"heat_score": "hot"}`
+		cid := `"first_name": "Cid", "location": "Ray", "email": "cid@x.example"`
+		dan := `"first_name": "Dan", "location": "Fox", "email": "dan@x.example"`
 		fay := `"first_name": "Fay", "location": "\"Q\", etc.", "email": "fay@x.example", "custom_field_tier": "silver"`
+		others := []string{imported("contacts", cid), imported("contacts", dan), imported("contacts", fay)}
+		has := func(ada string, more ...string) {
+			t.Helper()
+			d.hasRecords("contacts", slices.Concat([]string{imported("contacts", ada)}, others, more)...)
+		}
 
-		d.imports("contacts", file, "--map", "E-Mail=email", "--json").reports(warnings).prints(outcome("2", "0"))
-		d.hasRecords("contacts", imported("contacts", ada), imported("contacts", fay))
-		// Importing again, matched by email, updates the same contacts with the same values.
+		d.imports("contacts", file, "--dry-run", "--json").reports(warnings).prints(outcome(`"added": 4, "updated": 0, "dry_run": true`))
+		d.hasRecords("contacts")
+		d.imports("contacts", file, "--json").reports(warnings).prints(outcome(`"added": 4, "updated": 0, "dry_run": false`))
+		has(ada)
+		// Importing again updates the same contacts with the same values.
 		again := d.exported(d.org, "contacts")
-		d.imports("contacts", file, "--map", "E-Mail=email", "--match-on", "email").reports(warnings + strings.Join(lines, "")).
-			says("Imported contacts: 0 added, 2 updated, 5 skipped\n")
+		d.imports("contacts", file, "--map", "E-Mail=email", "--match-on", "email", "--rejects", d.path("rejects.csv")).reports(warnings + strings.Join(problems, "\n") + "\n").
+			says("Imported contacts: 0 added, 4 updated, 2 skipped, 3 values dropped\n")
 		if now := d.exported(d.org, "contacts"); now != again {
 			t.Errorf("importing again changed the records to\n%s\nfrom\n%s", now, again)
 		}
+		rejects, err := os.ReadFile(d.path("rejects.csv"))
+		if lines := strings.Split(string(rejects), "\n"); err != nil || len(lines) != 4 || !strings.HasSuffix(lines[0], ",source,why skipped") ||
+			lines[1] != `Bob,Stone,not an address,silver,,,,,,"E-Mail: ""not an address"" is not an email address; `+nobody+`"` {
+			t.Errorf("the rejects are %s (%v)", rejects, err)
+		}
+		d.imports("contacts", file, "--rejects", d.path("rejects.csv")).fails(1, "rejects.csv already exists")
 		// Empty cells and missing columns leave existing values unchanged.
-		d.imports("contacts", "email,title,first_name,tags,account_id,scoring.heat_score\nADA@x.example,CEO,, ,,\n", "--match-on", "email").
-			says("Imported contacts: 0 added, 1 updated, 0 skipped\n")
+		d.imports("contacts", "email,title,first_name,tags,account_id,scoring.heat_score\nADA@x.example,CEO,, ,,\n").
+			says("Imported contacts: 0 added, 1 updated, 0 skipped, 0 values dropped\n")
 		ada = strings.Replace(ada, `"ada@x.example"`, `"ADA@x.example", "title": "CEO"`, 1)
-		d.hasRecords("contacts", imported("contacts", ada), imported("contacts", fay))
+		has(ada)
 		// Without a field to match by, the same rows create new contacts.
-		d.imports("contacts", "email\nfay@x.example\n").says("Imported contacts: 1 added, 0 updated, 0 skipped\n")
-		d.hasRecords("contacts", imported("contacts", ada), imported("contacts", fay), imported("contacts", `"email": "fay@x.example"`))
+		d.imports("contacts", "email\nfay@x.example\n", "--match-on", "none").says("Imported contacts: 1 added, 0 updated, 0 skipped, 0 values dropped\n")
+		has(ada, imported("contacts", `"email": "fay@x.example"`))
+		d.imports("contacts", "email,employee_count\nnew@x.example,\nbob@x.example,\n", "--on-bad-value", "skip_row", "--tag", "Nosuch").fails(1, "tags", "Nosuch")
 
 		d.served(func(s *server) {
-			s.counts(d.key, "source", "is", `"csv"`, 3)
+			s.counts(d.key, "source", "is", `"csv"`, 5)
 			s.counts(d.key, "custom_field_tier", "is", `"gold"`, 1)
 			id := s.pages(d.key, `{"sort": "id"}`)[0]
 			if n := strings.Count(s.history(d.key, id), `"operation":"import contacts"`); n != 2 {
@@ -228,25 +245,29 @@ func TestImportAccounts(t *testing.T) {
 		if strings.Contains(first.stdout, "invalid_json") {
 			t.Errorf("the output contains the code of an error, which is only for programs: %s", first.stdout)
 		}
-		first.prints(`{"added": 2, "updated": 0, "skipped": 5, "errors": [
-			{"line": 3, "message": "name: required"}, {"line": 4, "message": "<any>"}, {"line": 5, "message": "employee_count: \"many\" is not an integer"},
-			{"line": 6, "message": "<any>"}, {"line": 8, "message": "<any>"}], "warnings": "<any>"}`)
+		first.prints(`{"id": "<id>", "dry_run": false, "encoding": "utf-8", "delimiter": "", "rows": 7, "added": 3, "updated": 0, "skipped": 4, "values_dropped": 1, "problems": [
+			{"column": "", "value": "", "message": "name: required", "count": 1, "first_line": 3},
+			{"column": "", "value": "", "message": "<any>", "count": 1, "first_line": 4},
+			{"column": "employee_count", "value": "many", "message": "is not an integer", "count": 1, "first_line": 5},
+			{"column": "", "value": "", "message": "<any>", "count": 1, "first_line": 6},
+			{"column": "", "value": "", "message": "<any>", "count": 1, "first_line": 8}], "warnings": "<any>"}`)
 		initech := `"name": "Initech", "website": "initech.example", "employee_count": 250, "external_id": "a1"`
-		hooli := `"name": "Hooli", "employee_count": 40`
-		d.hasRecords("accounts", imported("accounts", initech), imported("accounts", hooli))
+		hooli, umbrella := `"name": "Hooli", "employee_count": 40`, imported("accounts", `"name": "Umbrella"`)
+		d.hasRecords("accounts", imported("accounts", initech), imported("accounts", hooli), umbrella)
 
 		// A matched record needs no name. null and an empty string also leave values unchanged.
 		d.imports("accounts", `{"website": "INITECH.example", "industry": "Software", "employee_count": null, "external_id": ""}`, "--match-on", "website").
-			says("Imported accounts: 0 added, 1 updated, 0 skipped\n")
+			says("Imported accounts: 0 added, 1 updated, 0 skipped, 0 values dropped\n")
 		initech += `, "industry": "Software"`
-		d.hasRecords("accounts", imported("accounts", initech), imported("accounts", hooli))
+		d.hasRecords("accounts", imported("accounts", initech), imported("accounts", hooli), umbrella)
 		d.imports("accounts", "external_id,name,country\nA1,Initech Inc.,US\na2,Umbrella,GB\n", "--match-on", "external_id").
-			says("Imported accounts: 1 added, 1 updated, 0 skipped\n")
+			says("Imported accounts: 1 added, 1 updated, 0 skipped, 0 values dropped\n")
 		initech = strings.NewReplacer(`"Initech"`, `"Initech Inc.", "country": "US"`, `"a1"`, `"A1"`).Replace(initech)
-		d.hasRecords("accounts", imported("accounts", initech), imported("accounts", hooli), imported("accounts", `"name": "Umbrella", "country": "GB", "external_id": "a2"`))
-		// A row with an id only ever applies to that record.
-		d.imports("accounts", "id,name\n"+absent+",Nobody\nnone,Nobody\n", "--json").failsWithOutput(`{"added": 0, "updated": 0, "skipped": 2, "errors": [
-			{"line": 2, "message": "<any>"}, {"line": 3, "message": "<any>"}], "warnings": []}`)
+		d.hasRecords("accounts", imported("accounts", initech), imported("accounts", hooli), umbrella, imported("accounts", `"name": "Umbrella", "country": "GB", "external_id": "a2"`))
+		// An id that does not exist is dropped like any other value that cannot be used.
+		d.imports("accounts", "id,name,country\n"+absent+",Nobody,DE\n", "--json").prints(`{"id": "<id>", "dry_run": false, "encoding": "utf-8", "delimiter": ",",
+			"rows": 1, "added": 1, "updated": 0, "skipped": 0, "values_dropped": 1, "problems": [
+			{"column": "id", "value": "` + absent + `", "message": "does not exist", "count": 1, "first_line": 2}], "warnings": []}`)
 		d.passesCheck()
 	})
 }
@@ -255,24 +276,27 @@ func TestImportSuppressions(t *testing.T) {
 	t.Parallel()
 	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
 		const file = "Email,domain,reason\nstop@x.example,,asked to\n,never.example,\nSTOP@X.example,,again\n,,nobody\nboth@x.example,x.example,\nno address,,\n"
-		d.imports("suppressions", file, "--json").prints(`{"added": 2, "updated": 1, "skipped": 3, "errors": [
-			{"line": 5, "message": "email: required, unless domain is set"}, {"line": 6, "message": "domain: not allowed together with email"},
-			{"line": 7, "message": "email: \"no address\" is not an email address"}], "warnings": []}`)
+		d.imports("suppressions", file, "--json").prints(`{"id": "<id>", "dry_run": false, "encoding": "utf-8", "delimiter": ",",
+			"rows": 6, "added": 3, "updated": 1, "skipped": 2, "values_dropped": 1, "problems": [
+			{"column": "", "value": "", "message": "email: required, unless domain is set", "count": 2, "first_line": 5},
+			{"column": "domain", "value": "x.example", "message": "not allowed together with email", "count": 1, "first_line": 6},
+			{"column": "Email", "value": "no address", "message": "is not an email address", "count": 1, "first_line": 7}], "warnings": []}`)
 		list := []string{
 			imported("suppressions", `"email": "stop@x.example", "reason": "asked to"`), imported("suppressions", `"domain": "never.example"`),
+			imported("suppressions", `"email": "both@x.example"`),
 		}
 		d.hasRecords("suppressions", list...)
 		// An existing suppression is valid and stays unchanged.
 		before := d.exported(d.org, "suppressions")
-		d.imports("suppressions", "email,reason\nstop@x.example,another\n").says("Imported suppressions: 0 added, 1 updated, 0 skipped\n")
+		d.imports("suppressions", "email,reason\nstop@x.example,another\n").says("Imported suppressions: 0 added, 1 updated, 0 skipped, 0 values dropped\n")
 		d.imports("suppressions", "Address,note\nstop@x.example,another\n", "--map", "Address=email", "--map", "note=reason").
-			says("Imported suppressions: 0 added, 1 updated, 0 skipped\n")
+			says("Imported suppressions: 0 added, 1 updated, 0 skipped, 0 values dropped\n")
 		if after := d.exported(d.org, "suppressions"); after != before {
 			t.Errorf("the existing suppression is now %s, it was %s", after, before)
 		}
 		d.served(func(s *server) {
-			if n := s.total(d.key, "suppressions", `{}`); n != 2 {
-				t.Errorf("the list has %d suppressions, want 2", n)
+			if n := s.total(d.key, "suppressions", `{}`); n != 3 {
+				t.Errorf("the list has %d suppressions, want 3", n)
 			}
 		})
 		d.passesCheck()

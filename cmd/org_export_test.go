@@ -53,7 +53,7 @@ func (s *server) everyKind(key string) map[string]string {
 	made("tasks", fmt.Sprintf(`{"title": "Call", "type": "call", "contact_id": %q}`, contact))
 	made("meetings", `{"title": "Demo", "starts_at": "2026-12-01T10:00:00Z", "ends_at": "2026-12-01T11:00:00Z"}`)
 	made("account-views", `{"name": "Software", "filtering_rules": [{"field": "industry", "condition": "is", "value": "Software"}]}`)
-	made("webhooks/subscriptions", `{"url": "https://hooks.example.com/in", "triggers": ["task.deleted"]}`)
+	made("webhooks/subscriptions", `{"url": "https://hooks.example.com/in", "triggers": ["tag.deleted"]}`)
 	audience := made("audiences", fmt.Sprintf(`{"name": "Buyers", "contact_ids": [%q]}`, contact))
 	s.do(http.StatusOK, key, "PATCH", "/v1/organization", `{"business_days": [1, 2, 3, 4, 5, 6, 7], "sending_window": {"from_hour": 0, "to_hour": 24}}`)
 	template := made("sequence-templates", `{"name": "Mail", "steps": [{"index": 0, "type": "auto_email", "hour": 0, "subject": "Hello", "message": "Hello"}]}`)
@@ -63,12 +63,21 @@ func (s *server) everyKind(key string) map[string]string {
 		return strings.Contains(string(s.do(http.StatusOK, key, "POST", sequences, "{}").body), `"status":"completed"`)
 	}})
 	s.do(http.StatusCreated, key, "POST", "/v1/suppressions", `{"domain": "never.example", "reason": "asked to"}`)
+	var trash []reply
+	for entity, body := range map[string]string{
+		"accounts": `{"name": "Gone"}`, "contacts": `{"email": "gone@initech.example"}`, "opportunities": fmt.Sprintf(`{"name": "Gone", "account_id": %q}`, account),
+		"tasks": `{"title": "Gone", "type": "call"}`, "meetings": `{"title": "Gone", "starts_at": "2026-12-02T10:00:00Z", "ends_at": "2026-12-02T11:00:00Z"}`,
+	} {
+		id := s.id(s.do(http.StatusCreated, key, "POST", "/v1/"+entity, body))
+		s.do(http.StatusNoContent, key, "DELETE", "/v1/"+entity+"/"+id, "")
+		trash = append(trash, s.do(http.StatusOK, key, "POST", "/v1/"+entity+"/trash/list", "{}"))
+	}
 	one(s.do(http.StatusOK, key, "GET", "/v1/organization", ""))
-	for _, list := range []reply{
+	for _, list := range append(trash,
 		s.do(http.StatusOK, key, "GET", "/v1/users", ""), s.do(http.StatusOK, key, "GET", "/v1/api-keys", ""),
 		s.do(http.StatusOK, key, "GET", "/v1/fields", ""), s.do(http.StatusOK, key, "POST", "/v1/suppressions/list", "{}"),
 		s.do(http.StatusOK, key, "POST", sequences, "{}"), s.do(http.StatusOK, key, "POST", "/v1/outbox/list", "{}"),
-	} {
+	) {
 		var all struct{ Data []json.RawMessage }
 		if err := json.Unmarshal(list.body, &all); err != nil || len(all.Data) == 0 {
 			s.t.Fatalf("%v: %s", err, list.body)

@@ -67,7 +67,7 @@ func Execute(args []string, stdout, stderr io.Writer) int {
 func rootCommand() *cobra.Command {
 	root := group("prospector", "Sales prospecting and outreach on your own machine",
 		serveCommand(), demoCommand(), initCommand(), orgCommand(), userCommand(), keyCommand(), importCommand(), catalogCommand(), mailCommand(),
-		backupCommand(), restoreCommand(), resumeCommand(), checkCommand(), reindexCommand(), completionCommand(), versionCommand())
+		backupCommand(), restoreCommand(), resumeCommand(), checkCommand(), reindexCommand(), eraseCommand(), compactCommand(), completionCommand(), versionCommand())
 	root.Version = service.Version()
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(helpCommand())

@@ -129,23 +129,29 @@ func TestShortageOfHandles(t *testing.T) {
 	}
 }
 
+// mountSmall mounts a file system of 32 MB at a new directory, and returns the function that unmounts it.
+func (p *shortage) mountSmall(dir string) (unmount func()) {
+	p.t.Helper()
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := syscall.Mount("none", dir, "tmpfs", 0, "size=32m,mode=0700"); err != nil {
+		p.t.Skipf("mounting a small file system requires root: %v", err)
+	}
+	return func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			p.t.Error(err)
+		}
+	}
+}
+
 // TestShortageOfSpace fills the disk of a server. Writes are refused until there is space again, and the index
 // is kept although it cannot be written.
 func TestShortageOfSpace(t *testing.T) {
 	t.Parallel()
 	p := newShortage(t)
 	data := p.path("data")
-	if err := os.Mkdir(data, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mount("none", data, "tmpfs", 0, "size=32m,mode=0700"); err != nil {
-		t.Skipf("mounting a small file system requires root: %v", err)
-	}
-	defer func() {
-		if err := syscall.Unmount(data, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer p.mountSmall(data)()
 	p.fill()
 	notes := strings.Repeat("x", 50_000)
 	for range soakRounds(t, 1) {
@@ -239,4 +245,32 @@ func memoryGroup(t *testing.T, limit int) (dir string, err error) {
 	}
 	_, err = limited.WriteString(strconv.Itoa(limit))
 	return dir, errors.Join(err, limited.Close())
+}
+
+// TestShortageOfSpaceForFiles uploads a file that does not fit on the disk. It is refused and leaves nothing, and smaller
+// files can still be imported.
+func TestShortageOfSpaceForFiles(t *testing.T) {
+	t.Parallel()
+	p := newShortage(t)
+	data := p.path("data")
+	defer p.mountSmall(data)()
+	_, p.key = p.org("Acme")
+	s := p.serve()
+	body, contentType := formOf(t, strings.Repeat("a line of a file that is too large\n", 1<<20), `{"entity": "contacts"}`)
+	r := s.do(http.StatusServiceUnavailable, p.key, "POST", "/v1/imports", body, "Content-Type", contentType)
+	if !strings.Contains(string(r.body), "no space on the disk for the file") {
+		t.Errorf("%s", r.body)
+	}
+	if files, err := os.ReadDir(p.path("data", "imports")); err != nil || len(files) > 0 {
+		t.Errorf("the files %v are left (%v)", files, err)
+	}
+	if n := s.total(p.key, "imports", `{}`); n != 0 {
+		t.Errorf("%d imports are left", n)
+	}
+	m := s.upload(p.key, importRows(100), `{"entity": "contacts"}`)
+	if m = s.onlyImport(p.key, fileImport.isOver); m.Status != "completed" || m.Added != 90 {
+		t.Errorf("%+v", m)
+	}
+	s.stop()
+	s.hasNoErrors()
 }

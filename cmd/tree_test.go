@@ -123,7 +123,7 @@ func TestUsageOfEveryCommand(t *testing.T) {
 	}
 	flags := map[string][]string{
 		"org create": {"name"}, "org set": {"org"}, "org export": {"org"}, "org delete": {"org"}, "user create": {"org", "email"}, "user list": {"org"}, "user invite": {"org", "email"}, "user set-password": {"org", "email"},
-		"key create": {"org", "name"}, "key list": {"org"}, "key deactivate": {"org"}, "import contacts": {"org"}, "import accounts": {"org"}, "import suppressions": {"org"},
+		"key create": {"org", "name"}, "key list": {"org"}, "key deactivate": {"org"}, "import contacts": {"org"}, "import accounts": {"org"}, "import suppressions": {"org"}, "erase": {"org", "email"},
 	}
 	all := commands()
 	for _, path := range slices.Sorted(maps.Keys(all)) {

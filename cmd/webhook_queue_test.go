@@ -47,7 +47,7 @@ func withPendingDeliveries(t *testing.T, names ...string) (*acmePlace, *subscrib
 	s := d.serve()
 	b.subscribe(s, d.key, "contact.created")
 	s.stop()
-	d.imports("contacts", rowsOf(names...)).says(fmt.Sprintf("Imported contacts: %d added, 0 updated, 0 skipped\n", len(names)))
+	d.imports("contacts", rowsOf(names...)).says(fmt.Sprintf("Imported contacts: %d added, 0 updated, 0 skipped, 0 values dropped\n", len(names)))
 	return d, b
 }
 
@@ -58,7 +58,7 @@ func TestWebhookOffline(t *testing.T) {
 	d, b := withPendingDeliveries(t, "ada", "bob", "eve")
 	ids := d.ids(d.org)
 	d.passesCheck()
-	d.imports("contacts", rowsOf("ada", "bob"), "--match-on", "external_id").says("Imported contacts: 0 added, 2 updated, 0 skipped\n") // unchanged
+	d.imports("contacts", rowsOf("ada", "bob"), "--match-on", "external_id").says("Imported contacts: 0 added, 2 updated, 0 skipped, 0 values dropped\n") // unchanged
 	d.imports("contacts", strings.Replace(rowsOf("ada", "joe"), "Head", "Heart", 1), "--match-on", "external_id", "--dry-run").withoutProgress()
 	d.imports("accounts", "name\nInitech\n").withoutProgress().ok() // there is no subscription for it
 	s := d.serve()
@@ -70,17 +70,17 @@ func TestWebhookOffline(t *testing.T) {
 	s.hasNoErrors()
 	s.logHasNoSecrets(b, all)
 
-	d.imports("contacts", strings.Replace(rowsOf("ada", "bob"), "Head", "Heart", 1), "--match-on", "external_id").says("Imported contacts: 0 added, 2 updated, 0 skipped\n") // one of them unchanged
+	d.imports("contacts", strings.Replace(rowsOf("ada", "bob"), "Head", "Heart", 1), "--match-on", "external_id").says("Imported contacts: 0 added, 2 updated, 0 skipped, 0 values dropped\n") // one of them unchanged
 	d.imports("contacts", rowsOf("zoe")).withoutProgress().ok()
 	d.imports("accounts", "name\nInitrode\n").withoutProgress().ok()
 	d.passesCheck()
 	s = d.serve()
 	var delivered []string
-	for _, e := range all.awaitDeliveries(3) {
+	for _, e := range all.awaitDeliveries(6) {
 		delivered = append(delivered, e.trigger)
 	}
 	slices.Sort(delivered)
-	if want := []string{"account.created", "contact.created", "contact.updated"}; !slices.Equal(delivered, want) {
+	if want := []string{"account.created", "contact.created", "contact.updated", "import.completed", "import.completed", "import.completed"}; !slices.Equal(delivered, want) {
 		t.Errorf("got events %v, want %v", delivered, want)
 	}
 	if zoe := b.awaitDeliveries(4)[3]; !strings.Contains(zoe.data, `"zoe@`) {
@@ -91,7 +91,7 @@ func TestWebhookOffline(t *testing.T) {
 	s.hasNoErrors()
 	s.logHasNoSecrets(b, all)
 	d.passesCheck()
-	if len(all.all()) != 3 || len(b.all()) != 4 {
+	if len(all.all()) != 6 || len(b.all()) != 4 {
 		t.Errorf("got %d and %d deliveries", len(all.all()), len(b.all()))
 	}
 }

@@ -236,9 +236,25 @@ func (a *agreement) filter(depth int) any {
 		if f.Type == "text" && strings.HasSuffix(condition, "contains") {
 			value = []string{"n", "an", "sm", "ß", " ", "-"}[a.rand.IntN(6)]
 		}
+		if condition == "between" {
+			value = inOrder(value, a.value(f))
+		}
 		rule["value"] = value
 	}
 	return rule
+}
+
+// inOrder returns two numbers, dates or times in ascending order.
+func inOrder(a, b any) []any {
+	number := func(v any) (n float64) {
+		_, _ = fmt.Sscan(fmt.Sprint(v), &n)
+		return n
+	}
+	text, isText := a.(string)
+	if isText && text > b.(string) || !isText && number(a) > number(b) {
+		a, b = b, a
+	}
+	return []any{a, b}
 }
 
 var externalID = regexp.MustCompile(`"external_id":"(\w+)"`)

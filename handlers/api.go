@@ -20,9 +20,11 @@ import (
 	"github.com/julienschmidt/httprouter"
 
 	"prospector/index"
+	"prospector/internal/bulk"
 	"prospector/internal/catalog"
 	"prospector/internal/crm"
 	"prospector/internal/identity"
+	"prospector/internal/imports"
 	"prospector/internal/outreach"
 	"prospector/internal/sequence"
 	"prospector/internal/tam"
@@ -40,9 +42,11 @@ type Options struct {
 	CRM       *crm.CRM
 	Catalog   *catalog.Catalog
 	TAM       *tam.TAM
+	Imports   *imports.Imports
 	Outreach  *outreach.Outreach
 	Sequences *sequence.Engine
 	Webhooks  *webhook.Webhooks
+	Bulk      *bulk.Bulk
 	Worker    *worker.Worker
 	Lane      *turn.Lane
 	Log       *slog.Logger
@@ -51,6 +55,8 @@ type Options struct {
 	RatePerMinute int
 	// BodyBytes is the maximum size of a request body.
 	BodyBytes int64
+	// ImportBytes is the maximum size of a file that is imported.
+	ImportBytes int64
 	// ParseBytes is the memory for request bodies, over all requests. 0 means no limit.
 	ParseBytes int64
 	// ConcurrentRequests is how many requests of an organization may be in progress. 0 means no limit.
@@ -105,13 +111,14 @@ func (a *API) table() []Operation {
 		a.crmOperations(),
 		a.catalogOperations(),
 		a.previewOperations(),
-		a.importOperations(),
+		a.importOperations(), a.fileImportOperations(),
 		a.audienceOperations(),
 		a.templateOperations(),
 		a.campaignOperations(),
 		a.sequenceOperations(), a.mailOperations(),
 		a.unsubscribeOperations(),
 		a.webhookOperations(),
+		a.operationOperations(),
 		a.serviceOperations(),
 		a.metricsOperation(),
 	)

@@ -65,6 +65,21 @@ func TestAudienceAdd(t *testing.T) {
 	org.Write.Do("POST", path+"/contacts/add", `{"filters": []}`, "Idempotency-Key", fmt.Sprint(namely(people[4]))).Fails(409, "idempotency_key_reused", "")
 }
 
+// TestDynamicAudience reaches the errors of dynamic audiences. Package outreach tests what they do.
+func TestDynamicAudience(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	const unknown = `[{"field": "nope", "condition": "is", "value": 1}]`
+	org.Write.Post(audiencesPath, `{"name": "A", "type": "dynamic", "filters": `+unknown+`}`).Fails(422, "invalid_filter", "filters[0].field")
+	path := audiencesPath + "/" + org.Write.Post(audiencesPath, `{"name": "A", "type": "dynamic", "filters": []}`).Is(201).ID()
+	org.Write.Patch(path, `{"filters": `+unknown+`}`).Fails(422, "invalid_filter", "filters[0].field")
+	people := contactsOf(org, "ann", "bob")
+	hasContacts(t, org, path, people...)
+	for _, verb := range []string{"/contacts/add", "/contacts/remove"} {
+		org.Write.Post(path+verb, namely(people[0])).Fails(409, "audience_dynamic", "change its filters")
+	}
+}
+
 func TestAudienceAddRefusals(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

@@ -34,15 +34,27 @@ func (a *API) audienceOperations() []Operation {
 	k := o.Audiences
 	const contacts = "/v1/audiences/{id}/contacts"
 	return []Operation{
-		write(Operation{
+		writeWithLookup(Operation{
 			Name: "create_audience", Method: http.MethodPost, Path: "/v1/audiences",
 			Access: identity.Write, Status: http.StatusCreated,
-			Codes: []fault.Code{fault.AudienceNameTaken}, Summary: "Create an audience with its initial contacts",
-		}, func(_ *call, tx *store.Tx, in createBody[outreach.Audience]) (store.Doc[outreach.Audience], error) {
-			return o.CreateAudience(tx, in.Draft)
+			Codes:   []fault.Code{fault.AudienceNameTaken, fault.InvalidFilter},
+			Summary: "Create an audience with its initial contacts, or a dynamic one with filters",
+			example: []byte(`{"name": "Operations", "type": "dynamic", "filters": [{"field": "title", "condition": "contains", "value": "operations"}]}`),
+		}, func(c *call, in createBody[outreach.Audience]) ([]uuid.UUID, error) {
+			rec, p := in.Open()
+			if p.Err() != nil || !rec.IsDynamic() {
+				return nil, nil
+			}
+			return o.Matching(c.request.Context(), c.org(), &rec)
+		}, func(_ *call, tx *store.Tx, in createBody[outreach.Audience], matching []uuid.UUID) (store.Doc[outreach.Audience], error) {
+			doc, err := o.CreateAudience(tx, in.Draft)
+			if err != nil {
+				return doc, err
+			}
+			return o.Settle(tx, doc, matching)
 		}),
 		getOperation(k),
-		updateOperation(k, "update_audience", "/v1/audiences/{id}", fault.AudienceNameTaken),
+		a.updateAudience(),
 		deleteOperation(k, fault.InUse),
 		listOperation(k),
 		listWithin[crm.Contact](Operation{
@@ -50,11 +62,17 @@ func (a *API) audienceOperations() []Operation {
 			Summary: "List the contacts of an audience, with filters, search and sorting",
 		}, a.CRM.Contacts.List, (*call).org, func(c *call, all index.Query) (index.Query, error) {
 			id, err := c.pathID(0)
-			return restrictTo(all, func(tx *store.Tx) ([]uuid.UUID, error) { return o.Members(tx, id) }), err
+			return func(tx *store.Tx, cs *filter.CustomFields) (*filter.Plan, error) {
+				plan, err := all(tx, cs)
+				if err != nil {
+					return nil, err
+				}
+				return o.WithinAudience(tx, id, plan)
+			}, err
 		}),
 		writeWithLookup(Operation{
 			Name: "add_audience_contacts", Method: http.MethodPost, Path: contacts + "/add", Access: identity.Write,
-			Codes:   []fault.Code{fault.AudienceArchived, fault.InvalidFilter},
+			Codes:   []fault.Code{fault.AudienceArchived, fault.AudienceDynamic, fault.InvalidFilter},
 			Summary: "Add contacts to an audience: up to 10,000 by id, or all that match a query",
 			example: []byte(`{"filters": [{"field": "title", "condition": "contains", "value": "operations"}]}`),
 		}, a.chosen, func(c *call, tx *store.Tx, _ createBody[AddContactsBody], chosen chosenContacts) (outreach.Added, error) {
@@ -69,12 +87,53 @@ func (a *API) audienceOperations() []Operation {
 		}),
 		write(Operation{
 			Name: "remove_audience_contacts", Method: http.MethodPost, Path: contacts + "/remove",
-			Access:  identity.Write,
+			Access: identity.Write, Codes: []fault.Code{fault.AudienceDynamic},
 			Summary: "Remove contacts from an audience; contacts that are not in it are ignored",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in RemoveContactsBody) (outreach.Removed, error) {
 			return o.RemoveContacts(tx, id, in.ContactIDs)
 		})),
 	}
+}
+
+// changedFilters are the contacts that the new filters of a dynamic audience match.
+type changedFilters struct {
+	matching []uuid.UUID
+	changed  bool
+}
+
+// updateAudience updates an audience, and the number of its contacts if that changes with its filters.
+func (a *API) updateAudience() Operation {
+	o := a.Outreach
+	update := updateOperation(o.Audiences, "update_audience", "/v1/audiences/{id}", fault.AudienceNameTaken, fault.InvalidFilter)
+	return writeWithLookup(Operation{
+		Name: update.Name, Method: update.Method, Path: update.Path, Access: update.Access, Codes: update.Codes, Summary: update.Summary,
+		example: []byte(`{"name": "Robotics, operations"}`),
+	}, func(c *call, in updateBody[outreach.Audience]) (found changedFilters, err error) {
+		id, err := c.pathID(0)
+		if err != nil {
+			return found, err
+		}
+		var changed *outreach.Audience
+		err = a.Store.View(c.org(), func(tx *store.Tx) (err error) {
+			changed, err = o.Changed(tx, id, in.body)
+			return err
+		})
+		if err != nil || changed == nil {
+			return found, err
+		}
+		found.changed = true
+		found.matching, err = o.Matching(c.request.Context(), c.org(), changed)
+		return found, err
+	}, func(c *call, tx *store.Tx, in updateBody[outreach.Audience], found changedFilters) (doc store.Doc[outreach.Audience], err error) {
+		id, err := c.pathID(0)
+		if err == nil {
+			doc, err = o.Audiences.Update(tx, id, ifMatch(c.request), in.body)
+		}
+		if err != nil || !found.changed {
+			return doc, err
+		}
+		return o.Settle(tx, doc, found.matching)
+	})
 }
 
 // chosenContacts are the contacts that a request selects.
@@ -87,23 +146,9 @@ type chosenContacts struct {
 // a body with neither.
 func (a *API) chosen(c *call, in createBody[AddContactsBody]) (chosenContacts, error) {
 	body, p := in.Open()
-	given := func(key string) bool {
-		return c.body.Get(key).Kind != shape.Absent && c.body.Get(key).Kind != shape.Null
-	}
-	named, described := given("contact_ids"), given("filters") || len(shape.Words(body.Search)) > 0
-	switch {
-	case named && described:
-		p.Invalid("contact_ids", "must not be combined with filters or search")
-	case named && len(body.ContactIDs) == 0 && !p.Has("contact_ids"):
-		p.Invalid("contact_ids", "must not be empty")
-	case !named && !described && !p.Has("search"):
-		p.Invalid("contact_ids", "required, unless filters or search is given")
-	}
-	if named || !described {
+	if !c.selects("contact_ids", body.ContactIDs, body.Search, &p) || p.Err() != nil {
 		return chosenContacts{ids: body.ContactIDs}, p.Err()
 	}
-	k := a.CRM.Contacts.List
-	query := filter.ListBody{Filters: body.Filters, Search: body.Search}
-	ids, _, err := a.Index.Select(c.request.Context(), c.org(), k, c.compileQuery(k, query, p), math.MaxInt)
+	ids, err := c.selectAll(a.CRM.Contacts.List, body.Filters, body.Search, math.MaxInt)
 	return chosenContacts{ids, true}, err
 }

@@ -106,7 +106,7 @@ func TestAudience(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	people := contactsOf(org, "ann", "bob")
-	const shown = `{"data": {"id": "<id>", "name": %q, "type": "static", "status": %q, "contact_count": %d, "created_at": "2026-03-02T09:00:00.000Z", "updated_at": %q}, "meta": {"timestamp": "<time>"}}`
+	const shown = `{"data": {"id": "<id>", "name": %q, "type": "static", "filters": null, "search": null, "status": %q, "contact_count": %d, "created_at": "2026-03-02T09:00:00.000Z", "updated_at": %q}, "meta": {"timestamp": "<time>"}}`
 	const then, later = "2026-03-02T09:00:00.000Z", "2026-03-02T09:00:01.000Z"
 	for _, body := range []string{`{"name": "Nobody"}`, `{"name": "Nobody 2", "contact_ids": []}`, `{"name": "Nobody 3", "contact_ids": null}`} {
 		org.Write.Post(audiencesPath, body).Is(201, fmt.Sprintf(shown, apptest.Object(body)["name"], "active", 0, then))
@@ -173,7 +173,7 @@ func TestAudienceRefusals(t *testing.T) {
 		{`{"contact_ids": ["` + foreign + `"], "colour": "red"}`, []string{"name", "colour", "contact_ids[0]"}},
 		{`{"name": "X", "contact_ids": [` + strings.Repeat(`"`+mine+`", `, 10_000) + `"` + mine + `"]}`, []string{"contact_ids"}},
 		{`{"name": "X", "filters": []}`, []string{"filters"}},
-		{`{"name": "X", "type": "static", "status": "active", "contact_count": 0, "id": "` + nobodyID + `", "created_at": null}`, []string{"type", "status", "contact_count", "id", "created_at"}},
+		{`{"name": "X", "type": "fluid", "status": "active", "contact_count": 0, "id": "` + nobodyID + `", "created_at": null}`, []string{"type", "status", "contact_count", "id", "created_at"}},
 	} {
 		t.Run(rowName(c.body), func(t *testing.T) {
 			res := org.Write.In(t).Post(audiencesPath, c.body).Fails(422, "validation_failed", "")
@@ -316,7 +316,7 @@ func TestAudienceList(t *testing.T) {
 			t.Errorf("%s returns %q, want %q", body, got, want)
 		}
 	}
-	org.Read.Post(audiencesPath+"/list", `{"page_size": 1, "sort": "name"}`).Is(200, withIDs(`{"data": [{"id": "{a}", "name": "airlines", "type": "static", "status": "active", "contact_count": 1,
+	org.Read.Post(audiencesPath+"/list", `{"page_size": 1, "sort": "name"}`).Is(200, withIDs(`{"data": [{"id": "{a}", "name": "airlines", "type": "static", "filters": null, "search": null, "status": "active", "contact_count": 1,
 		"created_at": "2026-03-02T10:00:00.000Z", "updated_at": "2026-03-02T10:00:00.000Z"}], "pagination": {"page": 1, "page_size": 1, "total_count": 4, "total_pages": 4}, "meta": {"timestamp": "<time>"}}`, ids))
 	org.Read.Post(audiencesPath+"/list", `{"filters": [{"field": "status", "condition": "is", "value": "paused"}]}`).Fails(422, "invalid_filter", "filters[0].value")
 	org.Read.Post(audiencesPath+"/list", `{"filters": [{"field": "contact_ids", "condition": "is_empty"}]}`).Fails(422, "invalid_filter", "filters[0].field")

@@ -26,6 +26,7 @@ type call struct {
 	api       *API
 	op        *Operation
 	request   *http.Request
+	writer    http.ResponseWriter
 	requestID string
 	principal identity.Principal
 	work      *turn.Work // takes turns with that of other requests; nil for public operations

@@ -12,19 +12,19 @@ import (
 // fillCatalog imports tables into the catalog.
 func fillCatalog(t *testing.T, app *apptest.App, companies, people string) {
 	t.Helper()
-	for text, load := range map[string]func(*rows.Reader) (rows.Result, error){
-		companies: func(table *rows.Reader) (rows.Result, error) {
-			return app.Service.Catalog.ImportCompanies(t.Context(), app.Store, table, nil)
+	for text, load := range map[string]func(*rows.Reader) (rows.Report, []string, error){
+		companies: func(table *rows.Reader) (rows.Report, []string, error) {
+			return app.Service.Catalog.ImportCompanies(t.Context(), app.Store, table, catalog.ImportOptions{})
 		},
-		people: func(table *rows.Reader) (rows.Result, error) {
-			return app.Service.Catalog.ImportPeople(t.Context(), app.Store, table, nil)
+		people: func(table *rows.Reader) (rows.Report, []string, error) {
+			return app.Service.Catalog.ImportPeople(t.Context(), app.Store, table, catalog.ImportOptions{})
 		},
 	} {
-		table, err := rows.NewReader(strings.NewReader(text))
+		table, err := rows.Open(strings.NewReader(text), rows.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r, err := load(table); err != nil || r.Skipped > 0 {
+		if r, _, err := load(table); err != nil || r.Skipped > 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}

@@ -109,7 +109,7 @@ func TestBadContacts(t *testing.T) {
 		{"scoring", `{"heat": "hot"}`, "scoring.heat: unknown field"},
 		{"source", `"crm"`, "source: "},
 		{"tags", `"x"`, "tags: must be a list"},
-		{"tags", `["x"]`, "tags[0]: \"x\" is not a UUID"},
+		{"tags", `["x"]`, "tags[0]: \"x\" is neither an id nor a known name"},
 		{"tags", `[null]`, "tags[0]: must be a UUID"},
 		{"tags", `["0190b2f0-0000-7000-8000-000000000000"]`, "tags[0]: does not exist"},
 		{"tags", `["` + foreignTag + `"]`, "tags[0]: does not exist"},

@@ -12,16 +12,17 @@ func (a *API) crmOperations() []Operation {
 	alias := updateOperation(c.Contacts, "update_preview_contact", "/v1/preview/contacts/{contact_id}", fault.ExternalIDTaken)
 	alias.Summary = "Update a contact at the older path of update_contact"
 	return slices.Concat(
-		entityOperations(c.Accounts),
-		entityOperations(c.Contacts),
+		entityOperations(a, c.Accounts),
+		entityOperations(a, c.Contacts),
 		[]Operation{alias},
-		entityOperations(c.Opportunities),
-		entityOperations(c.Tasks),
-		entityOperations(c.Meetings),
+		entityOperations(a, c.Opportunities),
+		entityOperations(a, c.Tasks),
+		entityOperations(a, c.Meetings),
 		recordOperations(c.Tags, fault.TagNameTaken),
 		recordOperations(c.Views, viewCodes...),
 		a.accountViewOperations(),
 		a.fieldOperations(),
+		a.duplicateOperations(),
 		a.suppressionOperations(),
 	)
 }

@@ -405,6 +405,9 @@ func TestEverySchema(t *testing.T) {
 		if err := json.Unmarshal(org.Write.Get("/v1/schemas/"+entity).Is(200).Body, &schema); err != nil {
 			t.Fatal(err)
 		}
+		if strings.HasSuffix(entity, "-trash") {
+			sorts[entity] = "-deleted_at"
+		}
 		if schema.Data.Entity != entity || schema.Data.DefaultSort != cmp.Or(sorts[entity], "-created_at") {
 			t.Fatalf("%+v", schema)
 		}
@@ -416,9 +419,9 @@ func TestEverySchema(t *testing.T) {
 			}
 		}
 		want := []string{"custom_field_my_text text", "custom_field_my_number number", "custom_field_my_boolean boolean", "custom_field_my_date date", "custom_field_my_enum enum", "custom_field_my_multi_select multi"}
-		if entity == "tasks" {
+		if kind := strings.TrimSuffix(entity, "-trash"); kind == "tasks" {
 			want = append(want, "custom_field_tasks_alone text")
-		} else if entities[entity] == "" {
+		} else if entities[kind] == "" {
 			want = nil
 		}
 		if !slices.Equal(customs, want) {
@@ -430,10 +433,10 @@ func TestEverySchema(t *testing.T) {
 // schemaField compares one field of a schema with the list.
 func schemaField(t *testing.T, org *apptest.Org, entity string, f filter.SchemaField) {
 	t.Helper()
-	list := "/v1/" + entity + "/list"
+	list := "/v1/" + strings.Replace(entity, "-trash", "/trash", 1) + "/list"
 	switch entity {
-	case "previews", "imports":
-		list = "/v1/tam/" + entity + "/list"
+	case "previews", "tam-imports":
+		list = "/v1/tam/" + strings.TrimPrefix(entity, "tam-") + "/list"
 	case "subscriptions":
 		list = "/v1/webhooks/" + entity + "/list"
 	case "sequences":
@@ -450,8 +453,11 @@ func schemaField(t *testing.T, org *apptest.Org, entity string, f filter.SchemaF
 	var taken, refused []string
 	for _, condition := range append(slices.Clone(filter.AllConditions), "starts_with") {
 		rule := fmt.Sprintf(`{"field": %q, "condition": %q, "value": %s}`, f.Key, condition, value)
-		if strings.HasSuffix(string(condition), "_empty") {
+		switch {
+		case strings.HasSuffix(string(condition), "_empty"):
 			rule = fmt.Sprintf(`{"field": %q, "condition": %q}`, f.Key, condition)
+		case condition == filter.Between:
+			rule = fmt.Sprintf(`{"field": %q, "condition": %q, "value": [%s, %s]}`, f.Key, condition, value, value)
 		}
 		if slices.Contains(f.Conditions, condition) {
 			taken = append(taken, rule)
@@ -478,8 +484,8 @@ func schemaField(t *testing.T, org *apptest.Org, entity string, f filter.SchemaF
 		t.Errorf("%s.%s: sortable is %v", entity, f.Key, f.Sortable)
 	}
 	fixed := []string{"id", "created_at", "updated_at", "source", "object_type", "completed_at",
-		"disabled_reason", "consecutive_failures", "last_success_at", "last_failure_at"}
-	readOnly := slices.Contains([]string{"companies", "people", "previews", "imports", "sequences", "outbox"}, entity)
+		"disabled_reason", "consecutive_failures", "last_success_at", "last_failure_at", "deleted_at", "deleted_by"}
+	readOnly := slices.Contains([]string{"companies", "people", "previews", "tam-imports", "imports", "operations", "sequences", "outbox"}, entity)
 	fixedOf := map[string][]string{"views": {"entity"}, "account-views": {"entity"}, "audiences": {"type", "contact_count"}, "campaigns": {"template_name", "audiences", "transport"},
 		"sequence-templates": {"kind", "owner_id", "is_default", "archived_at"}}
 	if f.ReadOnly != (readOnly || slices.Contains(fixed, f.Key) || slices.Contains(fixedOf[entity], f.Key)) {

@@ -256,13 +256,19 @@ func TestDocsExamples(t *testing.T) {
 		org := app.Org("Acme " + op.Name)
 		as := client(org, op.Access)
 		vars := map[string]string{"KEY": as.Key, "SESSION": strings.TrimPrefix(as.Cookie, "prospector_session="), "ORIGIN": app.URL, "REQUEST_ID": uuid.NewString()}
-		for name, maker := range map[string]string{"ACCOUNT_ID": "accounts", "CONTACT_ID": "contacts", "ID": strings.Split(op.Path+"//", "/")[2], "PREVIEW_ID": previews[op.Name == "cancel_tam_preview"],
+		for name, maker := range map[string]string{"ACCOUNT_ID": "accounts", "CONTACT_ID": "contacts", "ID": strings.Split(op.Path+"//", "/")[2], "OTHER_ID": strings.Split(op.Path+"//", "/")[2], "PREVIEW_ID": previews[op.Name == "cancel_tam_preview"],
 			"OPERATION_ID": "imports", "SUBSCRIPTION_ID": "subscriptions", "TEMPLATE_ID": "sequence-templates", "AUDIENCE_ID": "audiences"} {
 			if op.Name == "delete_campaign" && name == "ID" {
 				maker = "drafts"
 			}
+			if name == "OPERATION_ID" {
+				maker = "tam-imports"
+			}
 			if makers[maker] != nil && strings.Contains(codes[0], "$"+name) {
 				vars[name] = makers[maker](org)
+			}
+			if strings.HasPrefix(op.Name, "restore_") && name == "ID" {
+				vars[name] = trashed(maker)(org)
 			}
 			if op.Name == "release_campaign" && name == "ID" {
 				vars[name] = newHeldCampaign(org)
@@ -298,6 +304,7 @@ func paste(t *testing.T, app *apptest.App, command string, vars map[string]strin
 	words := shellWords(command, vars)
 	method, path := "GET", ""
 	var body any
+	var form *apptest.Form
 	headers := []string{"Content-Type", ""} // apptest would set it
 	for i := 1; i < len(words); i++ {
 		switch words[i] {
@@ -308,6 +315,16 @@ func paste(t *testing.T, app *apptest.App, command string, vars map[string]strin
 			i++
 			name, value, _ := strings.Cut(words[i], ": ")
 			headers = append(headers, name, value)
+		case "-F":
+			i++
+			if form == nil {
+				form = &apptest.Form{}
+			}
+			if options, is := strings.CutPrefix(words[i], "options="); is {
+				form.Options = []byte(strings.TrimSuffix(options, ";type=application/json"))
+			} else if words[i] == "file=@contacts.csv" {
+				form.File = []byte("email\nbill@initech.example\n")
+			}
 		case "-d":
 			i++
 			body = words[i]
@@ -321,6 +338,9 @@ func paste(t *testing.T, app *apptest.App, command string, vars map[string]strin
 	path, ok := strings.CutPrefix(path, "http://127.0.0.1:8080")
 	if words[0] != "curl" || !ok {
 		t.Fatalf("%q is not a request to the service", command)
+	}
+	if form != nil {
+		return app.Anonymous().Do("POST", path, *form, headers[2:]...)
 	}
 	return app.Anonymous().Do(method, path, body, headers...)
 }

@@ -105,7 +105,7 @@ func TestEnroll(t *testing.T) {
 			// The audience exists and is attached regardless of its members.
 			path := audienceNamed(org, name)
 			hasContacts(t, org, path, of(c.in)...)
-			org.Read.Get(path).Is(200, fmt.Sprintf(`{"data": {"id": "<id>", "name": %q, "type": "static", "status": "active", "contact_count": %d, "created_at": "<time>", "updated_at": "<time>"}, "meta": {"timestamp": "<time>"}}`, name, len(of(c.in))))
+			org.Read.Get(path).Is(200, fmt.Sprintf(`{"data": {"id": "<id>", "name": %q, "type": "static", "filters": null, "search": null, "status": "active", "contact_count": %d, "created_at": "<time>", "updated_at": "<time>"}, "meta": {"timestamp": "<time>"}}`, name, len(of(c.in))))
 			now := org.Read.Get(campaign).Is(200)
 			if at := fmt.Sprintf("data.audiences.%d", i+1); now.Text(at+".id") != idIn(path) || now.Text(at+".name") != name || len(now.Value("data.audiences").([]any)) != i+2 {
 				t.Errorf("unexpected audiences of the campaign: %v", now.Value("data.audiences"))

@@ -21,6 +21,7 @@ type errorRow struct {
 
 var errorTable = []errorRow{
 	{fault.InvalidJSON, http.StatusBadRequest, "The request body is not a JSON object in UTF-8."},
+	{fault.InvalidForm, http.StatusBadRequest, "The request body is not multipart/form-data, or ends too early."},
 	{fault.Unauthorized, http.StatusUnauthorized, "The API key is missing, malformed, unknown, expired or deactivated, or the session has ended. When signing in: the address, password or link is wrong."},
 	{fault.ImportLimitExceeded, http.StatusPaymentRequired, "The Import would exceed the balance of the month."},
 	{fault.Forbidden, http.StatusForbidden, "The API key or the user does not have the access that the operation requires, or a request with a session cookie may come from another site."},
@@ -32,6 +33,8 @@ var errorTable = []errorRow{
 	{fault.ExternalIDTaken, http.StatusConflict, "Another record of the entity has this external_id."},
 	{fault.AudienceNameTaken, http.StatusConflict, "Another audience has this name."},
 	{fault.AudienceArchived, http.StatusConflict, "The audience is archived."},
+	{fault.AudienceDynamic, http.StatusConflict, "The audience is dynamic: its filters decide who belongs to it."},
+	{fault.CountChanged, http.StatusConflict, "The selection has another number of records than expect says. The message has the number."},
 	{fault.CampaignHeld, http.StatusConflict, "The campaign is held, so it cannot become active. Release it first."},
 	{fault.CampaignNotHeld, http.StatusConflict, "The campaign is not held, so it cannot be released."},
 	{fault.CampaignNotEnrollable, http.StatusConflict, "The campaign is neither active nor paused, so it accepts no contacts."},
@@ -43,6 +46,8 @@ var errorTable = []errorRow{
 	{fault.PreviewNotPreparing, http.StatusConflict, "The Preview is no longer being prepared."},
 	{fault.ImportAccepted, http.StatusConflict, "An Import of the Preview was already accepted."},
 	{fault.NothingToImport, http.StatusConflict, "No member of the Preview is selected."},
+	{fault.ImportNotRunning, http.StatusConflict, "The import is over, so it cannot be cancelled."},
+	{fault.TooManyImports, http.StatusConflict, "The organization has 20 unfinished imports, which is the maximum."},
 	{fault.SeveralOrganizations, http.StatusConflict, "The address and the password belong to users of several organizations. details has their ids; repeat the request with one of them as organization_id."},
 	{fault.LastAdmin, http.StatusConflict, "The user is the last active admin of the organization."},
 	{fault.UserInactive, http.StatusConflict, "The user is deactivated."},
@@ -50,8 +55,8 @@ var errorTable = []errorRow{
 	{fault.SubscriptionNotActive, http.StatusConflict, "The webhook subscription is not active."},
 	{fault.IdempotencyKeyReused, http.StatusConflict, "The Idempotency-Key was used before with a different request."},
 	{fault.PreconditionFailed, http.StatusPreconditionFailed, "The record has a version other than the one in If-Match."},
-	{fault.BodyTooLarge, http.StatusRequestEntityTooLarge, "The request body exceeds limits.body_bytes, or has more than 50,000 JSON values (500,000 in a batch)."},
-	{fault.UnsupportedMediaType, http.StatusUnsupportedMediaType, "The request body is not application/json."},
+	{fault.BodyTooLarge, http.StatusRequestEntityTooLarge, "The request body exceeds limits.body_bytes, or has more than 50,000 JSON values (500,000 in a batch), or the file of an import exceeds limits.import_bytes."},
+	{fault.UnsupportedMediaType, http.StatusUnsupportedMediaType, "The request body is not application/json or, if the operation takes a file, multipart/form-data."},
 	{fault.ValidationFailed, http.StatusUnprocessableEntity, "A field is missing, unknown, of the wrong type or out of range."},
 	{fault.InvalidFilter, http.StatusUnprocessableEntity, "A filter has an unknown or unsupported field, condition or value, or exceeds 1,000 rules, 10,000 values, 50 search words or 200 levels."},
 	{fault.InvalidSort, http.StatusUnprocessableEntity, "The sort contains a field that does not support sorting."},
@@ -170,6 +175,9 @@ func (o *Operation) ErrorCodes() []fault.Code {
 	}
 	if o.input.typ != nil {
 		may[fault.InvalidJSON], may[fault.BodyTooLarge], may[fault.UnsupportedMediaType] = true, true, true
+	}
+	if o.form != nil {
+		may[fault.InvalidForm], may[fault.InvalidJSON], may[fault.BodyTooLarge], may[fault.UnsupportedMediaType] = true, true, true, true
 	}
 	if o.listKind != nil {
 		may[fault.InvalidFilter], may[fault.InvalidSort] = true, true

@@ -50,6 +50,15 @@ var examples = map[string]string{
 	"create_meeting":              `{"title": "Demo", "starts_at": "2026-04-01T09:00:00Z"}`,
 	"update_meeting":              `{"status": "no_show"}`,
 	"batch_meetings":              `{"records": [{"title": "Demo", "starts_at": "2026-04-01T09:00:00Z"}]}`,
+	"find_duplicate_contacts":     `{"page_size": 5}`,
+	"find_duplicate_accounts":     `{"page_size": 5}`,
+	"merge_contacts":              `{"ids": ["<contacts>"]}`,
+	"merge_accounts":              `{"ids": ["<accounts>"]}`,
+	"restore_account":             `{}`,
+	"restore_contact":             `{}`,
+	"restore_opportunity":         `{}`,
+	"restore_task":                `{}`,
+	"restore_meeting":             `{}`,
 	"create_tag":                  `{"name": "Champion", "color": "green", "object_type": "contact"}`,
 	"update_tag":                  `{"color": "blue"}`,
 	"create_view":                 `{"entity": "contacts", "name": "VPs", "filtering_rules": [{"field": "title", "condition": "contains", "value": "vp"}], "sort": "last_name", "columns": ["title", "email"]}`,
@@ -79,13 +88,21 @@ var examples = map[string]string{
 	"prepare_tam_preview":         `{"request_id": "0191d8a0-0000-7000-8000-000000000001", "company_filters": {}}`,
 	"exclude_tam_preview_members": `{"company_ids": ["c1"]}`,
 	"cancel_tam_preview":          `{}`,
-	"import_tam_preview":          `{}`,
+	"cancel_operation":            `{}`,
+	"import_tam_preview":          `{"max_accounts": 300, "max_contacts": 1000}`,
 	"create_webhook_subscription": `{"url": "http://127.0.0.1:1/in", "triggers": ["*"]}`,
 	"update_webhook_subscription": `{"triggers": ["contact.*"]}`,
 	"rotate_webhook_secret":       `{}`,
 	"test_webhook_subscription":   `{}`,
 	"redeliver_webhook":           `{}`,
 	"redeliver_failed_webhooks":   `{"since": "2026-03-01T09:00:00Z"}`,
+	"cancel_import":               `{}`,
+}
+
+// forms contains a valid form for each operation that takes one.
+var forms = map[string]apptest.Form{
+	"create_import":  apptest.NewForm("email\nbill@initech.example\n", `{"entity": "contacts"}`),
+	"inspect_import": apptest.NewForm("email\nbill@initech.example\n", `{"entity": "contacts"}`),
 }
 
 // makers create a record of each kind that a path can refer to.
@@ -107,8 +124,15 @@ var makers = map[string]func(*apptest.Org) string{
 		return readyPreview(o, `{}`)
 	},
 	"imports": func(o *apptest.Org) string {
+		return o.Write.Post("/v1/imports", forms["create_import"]).Is(202).ID()
+	},
+	"tam-imports": func(o *apptest.Org) string {
 		o.Catalog([]catalog.Company{{ID: uuid.NewString(), Name: "Globex"}}, nil)
 		return accept(o, readyPreview(o, `{}`))
+	},
+	"operations": func(o *apptest.Org) string {
+		o.Write.Post("/v1/tasks", `{"title": "Call"}`).Is(201)
+		return o.Write.Post("/v1/tasks/bulk", `{"filters": [], "set": {"notes": "checked"}}`).Is(202).ID()
 	},
 	"preparing": func(o *apptest.Org) string {
 		return o.Write.Post("/v1/tam/preview", map[string]any{"request_id": uuid.New(), "company_filters": map[string]any{}}).Is(202).Text("data.preview_id")
@@ -213,6 +237,9 @@ func path(t *testing.T, app *apptest.App, org *apptest.Org, op *handlers.Operati
 			segments[i] = "contacts"
 		case strings.HasPrefix(s, "{"):
 			maker := makers[segments[i-1]]
+			if strings.HasPrefix(op.Path, "/v1/tam/imports") {
+				maker = makers["tam-imports"]
+			}
 			switch op.Name {
 			case "cancel_tam_preview":
 				maker = makers["preparing"]
@@ -221,6 +248,9 @@ func path(t *testing.T, app *apptest.App, org *apptest.Org, op *handlers.Operati
 			case "release_campaign":
 				maker = newHeldCampaign
 			}
+			if strings.HasPrefix(op.Name, "restore_") {
+				maker = trashed(segments[i-1])
+			}
 			if maker == nil {
 				t.Fatalf("no maker for %s: add one", segments[i-1])
 			}
@@ -228,6 +258,15 @@ func path(t *testing.T, app *apptest.App, org *apptest.Org, op *handlers.Operati
 		}
 	}
 	return strings.Join(segments, "/")
+}
+
+// trashed returns a maker of deleted records.
+func trashed(entity string) func(*apptest.Org) string {
+	return func(o *apptest.Org) string {
+		id := makers[entity](o)
+		o.Write.Delete("/v1/" + entity + "/" + id).Is(204)
+		return id
+	}
 }
 
 func withID(op *handlers.Operation, id string) string {
@@ -257,18 +296,25 @@ var placeholder = regexp.MustCompile(`<([a-z-]+)>`)
 // example returns a valid body of an operation.
 func example(org *apptest.Org, op *handlers.Operation) any {
 	b, ok := examples[op.Name]
+	form, isForm := forms[op.Name]
 	switch {
+	case isForm:
+		return form
 	case ok:
 		return placeholder.ReplaceAllStringFunc(b, func(s string) string { return makers[strings.Trim(s, "<>")](org) })
 	case strings.HasPrefix(op.Name, "list_") && op.Method == http.MethodPost, strings.HasPrefix(op.Name, "export_"):
 		return `{"filters": []}`
+	case strings.HasPrefix(op.Name, "bulk_"):
+		return `{"filters": [], "set": {"notes": "checked"}}`
+	case strings.HasPrefix(op.Name, "facet_"):
+		return `{"field": "tags"}`
 	}
 	return nil
 }
 
 // TestEveryOperation tests what all operations of the table have in common.
 func TestEveryOperation(t *testing.T) {
-	app := apptest.New(t, func(c *service.Config) { c.Limits.BodyBytes = 64 << 10 })
+	app := apptest.New(t, func(c *service.Config) { c.Limits.BodyBytes, c.Limits.ImportBytes = 64<<10, 64<<10 })
 	uncovered = func() []string { return gaps(app) }
 	ops := app.API.Operations()
 	for i := range ops {
@@ -320,7 +366,12 @@ func everyOperation(t *testing.T, app *apptest.App, op *handlers.Operation) {
 	}
 	unchanged("a refused request")
 
-	if body != nil {
+	if form, isForm := body.(apptest.Form); isForm {
+		refusedForms(as, op.Method, at, form)
+		if n := org.Read.Post("/v1/imports/list", nil).Is(200).Int("pagination.total_count"); n > 0 {
+			t.Fatalf("refused forms left %d imports", n)
+		}
+	} else if body != nil {
 		as.Do(op.Method, at, `{"name": `).Fails(400, "invalid_json", "one JSON object")
 		as.Do(op.Method, at, body, "Content-Type", "text/plain").Fails(415, "unsupported_media_type", "application/json")
 		as.Do(op.Method, at, body, "Content-Type", "").Fails(415, "unsupported_media_type", "application/json")
@@ -350,6 +401,16 @@ func everyOperation(t *testing.T, app *apptest.App, op *handlers.Operation) {
 	}
 }
 
+// refusedForms makes requests whose forms are invalid.
+func refusedForms(as apptest.Client, method, at string, form apptest.Form) {
+	as.Do(method, at, `{}`).Fails(415, "unsupported_media_type", "multipart/form-data")
+	as.Do(method, at, form, "Content-Type", "").Fails(415, "unsupported_media_type", "multipart/form-data")
+	as.Do(method, at, "--x\r\nContent-Disposition: form-data; name=file\r\n\r\nemail\n", "Content-Type", "multipart/form-data; boundary=x").Fails(400, "invalid_form", "ends before")
+	as.Do(method, at, apptest.NewForm(string(form.File), `{"entity": `)).Fails(400, "invalid_json", "one JSON object")
+	as.Do(method, at, apptest.NewForm(string(form.File), `{"colour": 1}`)).Fails(422, "validation_failed", "colour: unknown field")
+	as.Do(method, at, apptest.NewForm(strings.Repeat("a", 64<<10+1), string(form.Options))).Fails(413, "body_too_large", "65536")
+}
+
 // showsSecret are the operations whose first response contains a secret that replays do not
 // contain.
 var showsSecret = []string{"create_api_key", "invite_user", "create_webhook_subscription", "rotate_webhook_secret"}
@@ -365,6 +426,11 @@ func idempotent(t *testing.T, as apptest.Client, op *handlers.Operation, at stri
 	}
 	if first.Header.Get("ETag") != again.Header.Get("ETag") {
 		t.Fatal("the replayed response has another ETag")
+	}
+	if form, isForm := body.(apptest.Form); isForm {
+		form.Options = append(form.Options, ' ')
+		as.Do(op.Method, at, form, header, "k-1").Fails(409, "idempotency_key_reused", "used before with a different request")
+		return // the checks of the header are the same for all operations
 	}
 	as.Do(op.Method, at, `{ }`, header, "k-1").Fails(409, "idempotency_key_reused", "used before with a different request")
 	req, err := http.NewRequest(op.Method, as.URL(at), strings.NewReader(body.(string)))

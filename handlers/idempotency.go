@@ -1,8 +1,12 @@
 package handlers
 
 import (
+	"context"
 	"crypto/sha256"
+	"slices"
 	"time"
+
+	"github.com/google/uuid"
 
 	"prospector/internal/fault"
 	"prospector/store"
@@ -71,6 +75,16 @@ func hashOf(key string) []byte {
 	return sum[:]
 }
 
+// has reports whether a response is stored under the key.
+func (s *responseStore) has(tx *store.Tx, key string) bool {
+	id, ok := s.table.Find(tx, "key", hashOf(key))
+	if !ok {
+		return false
+	}
+	doc, err := s.table.Get(tx, id)
+	return err == nil && tx.Now().Sub(doc.Record.At) < responseRetention
+}
+
 // find returns the response stored under the key. It fails with idempotency_key_reused if the key was
 // used with a different request.
 func (s *responseStore) find(tx *store.Tx, key string, c *call) (response, bool, error) {
@@ -134,6 +148,35 @@ func (s *responseStore) sweep(tx *store.Tx) error {
 	}
 	for _, d := range old {
 		if err := s.table.Delete(tx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EraseResponses deletes the stored responses of an organization whose body matches. Writers do not wait while it
+// searches.
+func (a *API) EraseResponses(ctx context.Context, org uuid.UUID, matches func(body []byte) bool) error {
+	const perTransaction = 250
+	table := a.responses.table
+	var found []uuid.UUID
+	err := a.Store.View(org, func(tx *store.Tx) error {
+		return table.Scan(tx, func(d store.Doc[storedResponse]) (bool, error) {
+			if matches(d.Record.Body) {
+				found = append(found, d.ID)
+			}
+			return true, ctx.Err()
+		})
+	})
+	if err != nil {
+		return err
+	}
+	for some := range slices.Chunk(found, perTransaction) {
+		err := a.Store.Update(ctx, org, store.Actor{Operation: "erase"}, func(tx *store.Tx) error {
+			some := slices.DeleteFunc(slices.Clone(some), func(id uuid.UUID) bool { return !table.Has(tx, id) }) // expired since
+			return table.Each(tx, some, func(d store.Doc[storedResponse]) error { return table.Delete(tx, d) })
+		})
+		if err != nil {
 			return err
 		}
 	}

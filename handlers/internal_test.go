@@ -15,9 +15,11 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/index"
+	"prospector/internal/bulk"
 	"prospector/internal/catalog"
 	"prospector/internal/crm"
 	"prospector/internal/identity"
+	"prospector/internal/imports"
 	"prospector/internal/outreach"
 	"prospector/internal/record"
 	"prospector/internal/sequence"
@@ -36,14 +38,14 @@ func newAPI(t *testing.T, log *bytes.Buffer) *API {
 	}
 	kinds := &record.Set{}
 	users, records := identity.New(st, kinds, identity.Options{}), crm.New(kinds, nil, crm.Hooks{})
-	market, previews := catalog.New(nil), tam.NewTables()
+	market, previews, files, operations := catalog.New(nil), tam.NewTables(), imports.NewTables(), bulk.New(st)
 	reach := outreach.New(st, kinds, users, records, outreach.Hooks{})
 	sequences := sequence.New(st, users, records, reach, sequence.Options{})
 	hooks, err := webhook.New(st, kinds, nil, webhook.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lists, err := index.Open(st, slices.Concat(kinds.Lists(), market.Lists(), previews.Lists(), sequences.Lists()), index.Options{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+	lists, err := index.Open(st, slices.Concat(kinds.Lists(), market.Lists(), previews.Lists(), sequences.Lists(), []*index.Kind{files.List, operations.List}), index.Options{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +54,7 @@ func newAPI(t *testing.T, log *bytes.Buffer) *API {
 		st.Close()
 	})
 	return New(Options{
-		Store: st, Index: lists, Identity: users, CRM: records, Catalog: market, TAM: tam.New(st, lists, previews, market, users, records, tam.Options{}), Outreach: reach, Sequences: sequences, Webhooks: hooks, Worker: worker.New(st, slog.New(slog.DiscardHandler), nil),
+		Store: st, Index: lists, Identity: users, CRM: records, Catalog: market, TAM: tam.New(st, lists, previews, market, users, records, tam.Options{}), Outreach: reach, Sequences: sequences, Webhooks: hooks, Bulk: operations, Imports: imports.New(st, files, records, imports.Settings{}), Worker: worker.New(st, slog.New(slog.DiscardHandler), nil),
 		Log: slog.New(slog.NewTextHandler(log, nil)), BodyBytes: 1 << 20,
 	})
 }

@@ -75,9 +75,13 @@ func (c *call) listContext() (context.Context, context.CancelFunc) {
 
 // compileQuery returns a query that reports the problems of decoding together with those of compiling.
 func (c *call) compileQuery(kind *index.Kind, q filter.ListBody, decoding fault.Problems) index.Query {
-	return func(_ *store.Tx, cs *filter.CustomFields) (*filter.Plan, error) {
-		p := decoding
-		plan := filter.Compile(c.queryable(kind), cs, q, &p)
+	return func(tx *store.Tx, cs *filter.CustomFields) (*filter.Plan, error) {
+		p, named := decoding, q
+		var err error
+		if named.Filters, err = kind.WithIDs(tx, q.Filters); err != nil {
+			return nil, err
+		}
+		plan := filter.Compile(c.queryable(kind), cs, named, &p)
 		return plan, p.Err()
 	}
 }

@@ -91,17 +91,22 @@ func TestConditions(t *testing.T) {
 		{`"employee_count", "condition": "is_not", "value": 200`, []string{alder, arzte, cedar, Cedar}},
 		{`"employee_count", "condition": "greater_than", "value": 10`, []string{birch, arzte}},
 		{`"employee_count", "condition": "less_than", "value": 200`, []string{alder}},
+		{`"employee_count", "condition": "at_least", "value": 200`, []string{birch, arzte}},
+		{`"employee_count", "condition": "at_most", "value": 200`, []string{alder, birch}},
+		{`"employee_count", "condition": "between", "value": [10, 200]`, []string{alder, birch}},
 		{`"employee_count", "condition": "less_than", "value": 1e999`, []string{alder, birch, arzte}},
 		{`"annual_revenue", "condition": "less_than", "value": 0`, []string{alder}},
 		{`"annual_revenue", "condition": "is", "value": -0.5`, []string{alder}},
 		{`"founded_year", "condition": "is", "value": 0`, []string{cedar}},
 		{`"founded_year", "condition": "is_empty"`, []string{alder, birch, arzte}},
-		// date-time: a date means its start for before and after, and the whole day for is
+		// date-time: a date means the whole day
 		{`"created_at", "condition": "is", "value": "2026-03-03"`, []string{birch}},
 		{`"created_at", "condition": "is", "value": "2026-03-03T09:00:00Z"`, []string{birch}},
 		{`"created_at", "condition": "is", "value": ["2026-03-03T10:00:00+01:00", "2026-03-04"]`, []string{birch, arzte}},
 		{`"created_at", "condition": "is", "value": "2026-03-03T09:00:00.001Z"`, nil},
-		{`"created_at", "condition": "is_after", "value": "2026-03-04"`, []string{arzte, cedar, Cedar}},
+		{`"created_at", "condition": "is_after", "value": "2026-03-04"`, []string{cedar, Cedar}},
+		{`"created_at", "condition": "at_least", "value": "2026-03-04"`, []string{arzte, cedar, Cedar}},
+		{`"created_at", "condition": "between", "value": ["2026-03-03", "2026-03-04"]`, []string{birch, arzte}},
 		{`"created_at", "condition": "greater_than", "value": "2026-03-04T09:00:00"`, []string{cedar, Cedar}},
 		{`"created_at", "condition": "is_before", "value": "2026-03-04"`, []string{alder, birch}},
 		{`"created_at", "condition": "less_than", "value": "2026-03-04T09:00:00.001Z"`, []string{alder, birch, arzte}},
@@ -224,7 +229,7 @@ func TestBadFilters(t *testing.T) {
 		{`[{"field": "employee_count", "condition": "greater_than", "value": [5]}]`, "filters[0].value: must be a single value"},
 		{`[{"field": "source", "condition": "is", "value": "fax"}]`, `filters[0].value: "fax" is not one of: api, csv, tam_import, demo`},
 		{`[{"field": "source", "condition": "contains", "value": "a"}]`, `filters[0].condition: "contains" is not a condition of source`},
-		{`[{"field": "tags", "condition": "is", "value": "Gold"}]`, `filters[0].value: "Gold" is not a UUID`},
+		{`[{"field": "tags", "condition": "is", "value": "Copper"}]`, `filters[0].value: "Copper" is neither an id nor a known name`},
 		{`[{"field": "owner_id", "condition": "is", "value": "x"}]`, `filters[0].value: "x" is not a UUID`},
 		{`[{"field": "created_at", "condition": "is", "value": "yesterday"}]`, `filters[0].value: "yesterday" is not a date such as 2026-03-01 or a time such as`},
 		{`[{"field": "created_at", "condition": "is", "value": 1772442000}]`, "filters[0].value: must be a date or a time, as a string"},
@@ -394,7 +399,7 @@ func TestSchemas(t *testing.T) {
 	_, org, _ := listed(t)
 	values := map[string]string{"text": `"x"`, "number": `1`, "boolean": `true`, "date": `"2026-03-01"`, "datetime": `"2026-03-01"`,
 		"multi": `"0190b2f0-0000-7000-8000-000000000000"`, "reference": `"0190b2f0-0000-7000-8000-000000000000"`}
-	every := []string{"is", "is_not", "equals", "contains", "not_contains", "is_empty", "is_not_empty", "is_before", "is_after", "greater_than", "less_than", "starts_with"}
+	every := []string{"is", "is_not", "equals", "contains", "not_contains", "is_empty", "is_not_empty", "is_before", "is_after", "greater_than", "less_than", "at_least", "at_most", "between", "starts_with"}
 	for _, entity := range []string{"accounts", "contacts", "tags"} {
 		var schema struct {
 			Data struct {
@@ -436,6 +441,9 @@ func TestSchemas(t *testing.T) {
 				rule := fmt.Sprintf(`{"field": %q, "condition": %q, "value": %s}`, f.Key, condition, value)
 				if strings.HasSuffix(condition, "_empty") {
 					rule = fmt.Sprintf(`{"field": %q, "condition": %q}`, f.Key, condition)
+				}
+				if condition == "between" {
+					rule = fmt.Sprintf(`{"field": %q, "condition": %q, "value": [%s, %s]}`, f.Key, condition, value, value)
 				}
 				res := org.Read.Post(list, `{"filters": [`+rule+`]}`)
 				if slices.Contains(f.Conditions, condition) {

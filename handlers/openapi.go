@@ -59,8 +59,12 @@ type (
 		Content  map[string]apiMedia `json:"content"`
 	}
 	apiMedia struct {
-		Schema  *shape.Schema   `json:"schema"`
-		Example json.RawMessage `json:"example,omitempty"`
+		Schema   *shape.Schema          `json:"schema"`
+		Example  json.RawMessage        `json:"example,omitempty"`
+		Encoding map[string]apiEncoding `json:"encoding,omitempty"`
+	}
+	apiEncoding struct {
+		ContentType string `json:"contentType"`
 	}
 	apiResponse struct {
 		Description string               `json:"description"`
@@ -150,6 +154,9 @@ func (o *Operation) document(schemas shape.Components) *apiMethod {
 		schema := schemas.Of(o.input.typ, o.input.view)
 		required := o.Method == http.MethodPatch || len(schemas[strings.TrimPrefix(schema.Ref, "#/components/schemas/")].Required) > 0
 		m.Body = &apiBody{Required: required, Content: map[string]apiMedia{"application/json": {Schema: schema, Example: o.example}}}
+	}
+	if o.form != nil {
+		m.Body = o.form.document(schemas)
 	}
 	m.Responses = map[string]*apiResponse{strconv.Itoa(o.Status): o.success(schemas)}
 	if o.mayExist {
@@ -270,10 +277,10 @@ func (o *Operation) headers() map[string]apiHeader {
 
 func (o *Operation) envelope(schemas shape.Components) *shape.Schema {
 	data := schemas.Of(o.output.typ, shape.Answer)
-	name := o.output.typ.Name() + "Item"
+	name := shape.TypeName(o.output.typ) + "Item"
 	s := &shape.Schema{Type: shape.Types{"object"}, Required: []string{"data", "meta"}}
 	if o.output.list {
-		name = o.output.typ.Name() + "List"
+		name = shape.TypeName(o.output.typ) + "List"
 		s.Required = []string{"data", "pagination", "meta"}
 		s.Properties = s.Properties.Set("data", &shape.Schema{Type: shape.Types{"array"}, Items: data}).
 			Set("pagination", schemas.Of(reflect.TypeFor[Pagination](), shape.Answer))
@@ -302,8 +309,9 @@ var rateHeaders = map[string]apiHeader{
 
 const conditionsInWords = "is and is_not take a value or a list of values and compare exactly, but email, website, linkedin_url and country in any spelling. equals takes one value. On text, contains and " +
 	"not_contains look for a substring, ignoring case. On a list of ids, is matches any of the given ids, is_not none of them, contains all of them, " +
-	"and not_contains matches if at least one is missing. greater_than and less_than are for numbers and dates, is_before and is_after for dates. " +
-	"A date compared with a time means the start of that day in UTC, and with is the whole day. A record without a value matches only is_not, " +
+	"and not_contains matches if at least one is missing. greater_than, less_than, at_least and at_most are for numbers and dates, is_before and is_after for dates. " +
+	"between takes a list of two numbers or dates, which it includes. A date compared with a time means the whole day in UTC: is_after matches from the " +
+	"next day on, at_most until the end of the day. Tags can be given by name. A record without a value matches only is_not, " +
 	"not_contains and is_empty."
 
 // addFilterSchemas adds the schemas of the recursive filter expression.
@@ -319,7 +327,7 @@ func addFilterSchemas(schemas shape.Components) {
 	schemas["FilterRule"] = closed(rule.
 		Set("field", text(shape.Schema{Description: "A key of the entity's schema."})).
 		Set("condition", text(shape.Schema{Enum: slices.Sorted(slices.Values(names)), Description: conditionsInWords})).
-		Set("value", &shape.Schema{Description: "A value. is and is_not also take a list, as do contains and not_contains for a list field. Absent for is_empty and is_not_empty."}),
+		Set("value", &shape.Schema{Description: "A value. is and is_not also take a list, as do contains and not_contains for a list field. between takes a list of two values. Absent for is_empty and is_not_empty."}),
 		"field", "condition")
 	// Enums with a default are components of their own: code generators make a property required if it has
 	// a default itself.
@@ -331,6 +339,7 @@ func addFilterSchemas(schemas shape.Components) {
 	schemas["FilterList"] = &shape.Schema{Type: shape.Types{"array"}, Items: shape.RefTo("Filter")}
 	schemas["Filter"] = &shape.Schema{OneOf: []*shape.Schema{shape.RefTo("FilterRule"), shape.RefTo("FilterExpression")}}
 	schemas["MemberData"] = &shape.Schema{Type: shape.Types{"object"}}
+	schemas["BulkChanges"] = &shape.Schema{Type: shape.Types{"object"}}
 	schemas["PreferenceValues"] = &shape.Schema{Type: shape.Types{"object"}}
 	var sorting *shape.Properties
 	schemas["SortingRule"] = closed(sorting.

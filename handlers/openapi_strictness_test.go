@@ -28,7 +28,12 @@ var access = map[string]string{
 	"batch_tasks": "write", "get_task_history": "read", "export_tasks": "read",
 	"create_meeting": "write", "get_meeting": "read", "update_meeting": "write", "delete_meeting": "write", "list_meetings": "read",
 	"batch_meetings": "write", "get_meeting_history": "read", "export_meetings": "read",
-	"search":      "read",
+	"list_accounts_trash": "read", "restore_account": "write", "list_contacts_trash": "read", "restore_contact": "write", "list_opportunities_trash": "read", "restore_opportunity": "write", "list_tasks_trash": "read", "restore_task": "write", "list_meetings_trash": "read", "restore_meeting": "write",
+	"search":        "read",
+	"bulk_accounts": "write", "bulk_contacts": "write", "bulk_opportunities": "write", "bulk_tasks": "write", "bulk_meetings": "write",
+	"get_operation": "read", "list_operations": "read", "cancel_operation": "write",
+	"facet_accounts": "read", "facet_contacts": "read", "facet_opportunities": "read", "facet_tasks": "read", "facet_meetings": "read",
+	"find_duplicate_contacts": "read", "find_duplicate_accounts": "read", "merge_contacts": "write", "merge_accounts": "write",
 	"create_view": "write", "get_view": "read", "update_view": "write", "delete_view": "write", "list_views": "read",
 	"create_account_view": "write", "get_account_view": "read", "update_account_view": "write", "delete_account_view": "write", "list_account_views": "read",
 	"create_field": "admin", "list_fields": "read", "update_field": "admin", "delete_field": "admin",
@@ -50,6 +55,7 @@ var access = map[string]string{
 	"list_campaign_sequences": "read", "stop_campaign_sequence": "write", "list_outbox": "read", "get_unsubscribe_page": "", "unsubscribe": "",
 	"release_campaign": "write", "retry_campaign": "write", "reply_contact": "write", "list_sequences": "read", "export_sequences": "read",
 	"export_outbox": "read", "get_planned_sends": "read", "get_contact_timeline": "read", "get_mail_status": "admin", "test_mail": "admin",
+	"create_import": "write", "inspect_import": "read", "get_import": "read", "list_imports": "read", "cancel_import": "write", "get_import_rejects": "read",
 	"get_health": "", "get_readiness": "", "get_openapi": "", "get_docs": "", "get_docs_page": "", "get_metrics": "",
 }
 
@@ -81,7 +87,8 @@ func TestOpenAPI(t *testing.T) {
 				Required bool
 				Content  map[string]struct {
 					Schema struct {
-						Ref string `json:"$ref"`
+						Ref        string `json:"$ref"`
+						Additional any    `json:"additionalProperties"`
 					}
 				}
 			}
@@ -132,6 +139,8 @@ func TestOpenAPI(t *testing.T) {
 		signsIn := public && strings.HasPrefix(op.Path, "/v1/")
 		if takesBody := (!public || signsIn) && (op.Method == "POST" || op.Method == "PUT" || op.Method == "PATCH"); takesBody != (d.RequestBody != nil) {
 			t.Errorf("%s: body %v", op.Name, d.RequestBody)
+		} else if takesBody && d.RequestBody.Content["multipart/form-data"].Schema.Additional == false {
+			continue // its options are a component, which is tested with those of other operations
 		} else if takesBody {
 			schema := doc.Components.Schemas[strings.TrimPrefix(d.RequestBody.Content["application/json"].Schema.Ref, "#/components/schemas/")]
 			if schema["additionalProperties"] != false && schema["propertyNames"] == nil {

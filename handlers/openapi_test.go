@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -278,6 +279,19 @@ func deliversMail(t *testing.T, app *apptest.App, org *apptest.Org) {
 	}
 }
 
+// fileImports makes an import that is completed, one that is cancelled, and one that fails because its file is gone.
+func fileImports(t *testing.T, app *apptest.App, org *apptest.Org) {
+	t.Helper()
+	makers["imports"](org)
+	app.Work()
+	org.Write.Post("/v1/imports/"+makers["imports"](org)+"/cancel", nil).Is(200)
+	makers["imports"](org)
+	if err := os.RemoveAll(app.Config.ImportDir()); err != nil {
+		t.Fatal(err)
+	}
+	app.Work()
+}
+
 // TestOpenAPIEvents validates delivered events against the document.
 func TestOpenAPIEvents(t *testing.T) {
 	app := apptest.New(t)
@@ -289,12 +303,16 @@ func TestOpenAPIEvents(t *testing.T) {
 	app.Catalog([]catalog.Company{firm("c1")}, []catalog.Person{worker("p1", "c1", "CEO")})
 	org.Write.Post(previewPath+"/"+askedPreview(org, `{}`)+"/cancel", nil).Is(200)
 	imports(t, org, readyPreview(org, `{}`))
+	fileImports(t, app, org)
 	newField(org, "contacts", "tier", "text", "")
 	for entity, update := range map[string]string{"accounts": `{"notes": "n"}`, "contacts": `{"do_not_contact": true, "custom_field_tier": "gold"}`, "opportunities": `{"amount": 1.5}`, "tasks": `{"status": "completed"}`,
 		"meetings": `{"ends_at": "2026-04-01T13:00:00Z"}`, "tags": `{"color": "blue"}`, "audiences": `{"status": "archived"}`, "sequence-templates": `{"status": "INACTIVE"}`} {
 		at := "/v1/" + entity + "/" + makers[entity](org)
 		org.Write.Do(http.MethodPatch, at, update).Is(200)
 		org.Write.Delete(at).Is(204)
+		if _, restores := access["list_"+entity+"_trash"]; restores {
+			org.Write.Post(at+"/restore", `{}`).Is(200)
+		}
 	}
 	for _, id := range org.Read.Post("/v1/suppressions/list", nil).Is(200).Column("id") { // of the contact who opted out
 		org.Admin.Delete("/v1/suppressions/" + id).Is(204)
@@ -310,7 +328,11 @@ func TestOpenAPIEvents(t *testing.T) {
 	newToken(org)
 	deliversMail(t, app, org)
 	attempted(app, org, hook)
-	for _, attempt := range org.Read.Get(hooksPath + "/" + hook + "/deliveries?page_size=100").Is(200).Column("id") {
+	var attempts []string
+	for _, page := range []string{"1", "2"} {
+		attempts = append(attempts, org.Read.Get(hooksPath+"/"+hook+"/deliveries?page_size=100&page="+page).Is(200).Column("id")...)
+	}
+	for _, attempt := range attempts {
 		org.Admin.Post(hooksPath+"/"+hook+"/deliveries/"+attempt+"/redeliver", nil).Is(202)
 	}
 	app.Deliver()

@@ -36,12 +36,13 @@ type Operation struct {
 	writes        bool
 	listKind      *index.Kind  // of a list or an export
 	present       presenter    // changes how the records of a list are shown
-	query         reflect.Type // the query parameters of a GET
+	query         reflect.Type // the query parameters of a GET or DELETE
 	honorsIfMatch bool
 	isVersioned   bool // successful responses have an ETag
 	mayExist      bool // responds with 200 if the record already existed
 	input         schemaSource
-	maxValues     int // the maximum number of JSON values in the body; 0 means defaultMaxValues
+	form          *formSource // of a body that is a form with a file
+	maxValues     int         // the maximum number of JSON values in the body; 0 means defaultMaxValues
 	output        outputSource
 	limiter       *concurrencyLimiter // of requests that take much memory; nil if they do not
 	run           func(*call) (response, error)
@@ -181,7 +182,7 @@ func describe(o *Operation, in, out any, inType, outType reflect.Type) {
 	case interface{ source() schemaSource }:
 		o.input = v.source()
 	default:
-		if o.Method == http.MethodGet {
+		if o.Method == http.MethodGet || o.Method == http.MethodDelete {
 			o.query = inType
 		} else {
 			o.input = schemaSource{inType, shape.CreateInput}

@@ -104,7 +104,7 @@ func refused(t *testing.T, org *apptest.Org, entity, account, id string, refusal
 		refusal{"id", `"0190b2f0-0000-7000-8000-000000000000"`, "id: read-only field"},
 		refusal{"created_at", `"2020-01-01T00:00:00Z"`, "created_at: read-only field"},
 		refusal{"updated_at", `null`, "updated_at: read-only field"},
-		refusal{"tags", `["x"]`, "tags[0]: \"x\" is not a UUID"},
+		refusal{"tags", `["x"]`, "tags[0]: \"x\" is neither an id nor a known name"},
 		refusal{"tags", `["0190b2f0-0000-7000-8000-000000000000"]`, "tags[0]: does not exist"},
 		refusal{"custom_field_x", `1`, "custom_field_x: unknown field"},
 		refusal{"nope", `null`, "nope: unknown field"},

@@ -224,7 +224,7 @@ func TestPreviewKnown(t *testing.T) {
 	for fields, want := range map[string]int{`{}`: 10, `{"search_input": {"exclude_companies_in_tam": true}}`: 10, `{"search_input": {"max_candidates": 4}}`: 1,
 		only(`["x"]`, ``): 0, only(`["a2", "a3", "c1", "d1"]`, ``): 3} {
 		res := org.Read.Post(previewPath+"/estimate", previewBody(fields)).Is(200, fmt.Sprintf(`{"data": {"companies": %d, "cost": {"unit_product": "ai_signal", "charged": false,
-			"companies": %d, "units": 0, "unit_rate": 2.5, "estimated_ai_signal_credits": 0, "actual_ai_signal_credits": null, "rate_basis": "list", "charged_operation_id": null}},
+			"companies": %d, "units": 0, "unit_rate": 2.5, "estimated_ai_signal_credits": 0, "actual_ai_signal_credits": null, "rate_basis": "list", "charged_operation_id": null}, "available_total": "<any>", "truncated": "<any>"},
 			"meta": {"timestamp": "<time>"}}`, want, want))
 		if res.Header.Get("ETag") != "" {
 			t.Error("an estimate has an ETag")
@@ -233,5 +233,5 @@ func TestPreviewKnown(t *testing.T) {
 	signal := newField(org, "accounts", "fit", "boolean", `, "ai": {"question": "Does it fit?"}`)
 	org.Read.Post(previewPath+"/estimate", previewBody(`{"qualifier_signal_id": "`+signal+`", "qualifier_rule": {"value": true}}`)).Is(200, `{"data": {"companies": 10,
 		"cost": {"unit_product": "ai_signal", "charged": false, "companies": 10, "units": 10, "unit_rate": 2.5, "estimated_ai_signal_credits": 25,
-			"actual_ai_signal_credits": null, "rate_basis": "list", "charged_operation_id": null}}, "meta": {"timestamp": "<time>"}}`)
+			"actual_ai_signal_credits": null, "rate_basis": "list", "charged_operation_id": null}, "available_total": 16, "truncated": false}, "meta": {"timestamp": "<time>"}}`)
 }

@@ -327,7 +327,7 @@ func TestPreviewList(t *testing.T) {
 	for _, f := range org.Read.Get("/v1/schemas/previews").Is(200).Value("data.fields").([]any) {
 		keys = append(keys, f.(map[string]any)["key"].(string))
 	}
-	sameTexts(t, "the schema", keys, "preview_id", "request_id", "status", "failure_reason", "operation_id", "progress", "created_at", "updated_at")
+	sameTexts(t, "the schema", keys, "preview_id", "request_id", "status", "failure_reason", "operation_id", "progress", "available_total", "truncated", "created_at", "updated_at")
 
 	// Lists show changes of a Preview immediately.
 	app.Work()

@@ -70,6 +70,10 @@ func refRule(row refRow, field, condition string, value any) bool {
 		return has.(float64) > value.(float64)
 	case "less_than":
 		return has.(float64) < value.(float64)
+	case "at_least":
+		return has.(float64) >= value.(float64)
+	case "at_most":
+		return has.(float64) <= value.(float64)
 	}
 	any, all := false, true
 	for _, wanted := range refList(value) {

@@ -267,7 +267,7 @@ func (w *refWorld) rule(accounts bool) map[string]any {
 	}
 	switch {
 	case w.chance(3):
-		field, conditions = w.pick(refNumbers), []string{"is", "is_not", "equals", "greater_than", "less_than"}
+		field, conditions = w.pick(refNumbers), []string{"is", "is_not", "equals", "greater_than", "less_than", "at_least", "at_most"}
 	case !accounts && w.chance(4):
 		field, conditions = w.pick(refMultis), []string{"is", "is_not", "contains", "not_contains"}
 	}

@@ -121,7 +121,7 @@ func TestPreviewRequest(t *testing.T) {
 		`{"exclude_companies_without_titles": "yes", "tag_existing_accounts": 1}`:                "exclude_companies_without_titles: \"yes\" is not true or false\ntag_existing_accounts: must be true or false",
 		`{"tag_existing_contacts": []}`:                                                          "tag_existing_contacts: must be true or false",
 		`{"tag_ids": "<account tag>"}`:                                                           "tag_ids: must be a list",
-		`{"tag_ids": ["<account tag>", "x", 5]}`:                                                 "tag_ids[1]: \"x\" is not a UUID\ntag_ids[2]: must be a UUID",
+		`{"tag_ids": ["<account tag>", "x", 5]}`:                                                 "tag_ids[1]: \"x\" is neither an id nor a known name\ntag_ids[2]: must be a UUID",
 		`{"tag_ids": ["<account tag>", "<account tag>", "<unknown>"]}`:                           "tag_ids[2]: does not exist",
 		`{"tag_ids": ["<foreign tag>", "<view>"]}`:                                               "tag_ids[0]: does not exist\ntag_ids[1]: does not exist",
 		`{"tag_ids": ["<contact tag>", "<task tag>"]}`:                                           "tag_ids[0]: the tag is for another object type, contact\ntag_ids[1]: the tag is for another object type, task",

@@ -36,12 +36,6 @@ type previewRequest struct{ tam.Draft }
 func (previewRequest) source() schemaSource { return inputOf[tam.PreviewRequest]() }
 func (r *previewRequest) set(v shape.Value) { r.Draft = tam.NewDraft(v) }
 
-// Estimate is the maximum cost of the research of a Preview.
-type Estimate struct {
-	Companies int      `json:"companies"`
-	Cost      tam.Cost `json:"cost"`
-}
-
 // preview is an encoded Preview with a page of its members.
 type preview struct{ tam.Answer }
 
@@ -85,9 +79,8 @@ func (a *API) previewOperations() []Operation {
 			example: []byte(requestExample),
 			Summary: "Estimate the maximum research cost of a Preview, one unit per matching company; nothing " +
 				"is created or charged",
-		}, func(c *call, in previewRequest) (Estimate, error) {
-			companies, cost, err := a.TAM.Estimate(c.request.Context(), c.principal.Org, in.Draft)
-			return Estimate{companies, cost}, err
+		}, func(c *call, in previewRequest) (tam.Estimate, error) {
+			return a.TAM.Estimate(c.request.Context(), c.principal.Org, in.Draft)
 		}),
 		write(Operation{
 			Name: "prepare_tam_preview", Method: http.MethodPost, Path: "/v1/tam/preview",

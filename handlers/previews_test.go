@@ -257,7 +257,7 @@ func TestPreview(t *testing.T) {
 		"failure_reason": null, "operation_id": null, "tam_import_balance": null, "created_at": "2026-03-02T09:00:00.000Z",
 		"research": {"status": "skipped", "reason": null, "field_id": null, "field_name": null, "question": null, "passed": null, "not_matched": null, "failed": null,
 			"started_at": null, "finished_at": null, "cost": null}`
-	const preparing = `{"data": {` + head + `, "status": "PREPARING", "progress": 0, "result": null, "totals": null, "contacts_by_account": null,
+	const preparing = `{"data": {` + head + `, "status": "PREPARING", "progress": 0, "available_total": null, "truncated": false, "result": null, "totals": null, "contacts_by_account": null,
 		"members": [], "pagination_meta": {"current_page": 1, "page_size": 50, "total_pages": 0, "total_count": null}, "updated_at": "2026-03-02T09:00:00.000Z"},
 		"meta": {"timestamp": "<time>"}}`
 	asked := org.Write.Post(previewPath, `{"request_id": "0191D8A0-0000-4000-8000-000000000001", "company_filters": {}}`).Is(202, preparing)
@@ -275,8 +275,8 @@ func TestPreview(t *testing.T) {
 		"is_qualified": null, "preparation_exclusion_reason": null, "is_duplicate_source_row": false, "existing": false, "exclusion_reason": null, "qualification": null,
 		"data": {"id": "p1", "company_id": "c1", "first_name": "Ada", "last_name": "Ås", "title": "CEO", "seniority": "C-Level", "department": "Board",
 			"email": "ada@alder.example", "phone_number": "+47 2", "linkedin_url": "linkedin.com/in/ada", "country": "Norway", "location": "Oslo", "company_name": "Alder"}}`
-	after := org.Read.Get(path).Is(200, `{"data": {`+head+`, "status": "READY", "progress": 1, "updated_at": "2026-03-02T09:00:01.000Z",
-		"result": {"qualifier": null,
+	after := org.Read.Get(path).Is(200, `{"data": {`+head+`, "status": "READY", "progress": 1, "available_total": 2, "truncated": false, "updated_at": "2026-03-02T09:00:01.000Z",
+		"result": {"qualifier": null, "available_total": 2, "truncated": false, "rules": [],
 			"accounts": {"matched": 2, "eligible": 2, "new": 1, "existing": 1, "duplicate_source_rows": 0, "exclusions": {}},
 			"contacts": {"matched": 1, "eligible": 1, "new": 1, "existing": 0, "duplicate_source_rows": 0, "exclusions": {}}},
 		"totals": {"companies": {"matched": 2, "eligible": 2, "new": 1, "existing": 1, "excluded": 0}, "people": {"matched": 1, "eligible": 1, "excluded": 0}},

@@ -13,23 +13,27 @@ import (
 	"prospector/store"
 )
 
-// entityOperations returns the operations on an entity: those of every kind of record, and batch, history
-// and export.
-func entityOperations[T any](k *record.Kind[T]) []Operation {
-	return append(recordOperations(k, fault.ExternalIDTaken), batchOperation(k), historyOperation(k), exportOperation(k.List, nil))
+// entityOperations returns the operations on an entity: those of every kind of record, and batch, history,
+// export, facets, bulk and trash.
+func entityOperations[T any](a *API, k *record.Kind[T]) []Operation {
+	return append(recordOperations(k, fault.ExternalIDTaken),
+		batchOperation(k), historyOperation(k), a.exportOperation(k.List, nil), a.facetsOperation(k.List), bulkOperation(a, k))
 }
 
 // recordOperations returns the operations that every kind of record has. codes are the conflicts over its
 // unique keys.
 func recordOperations[T any](k *record.Kind[T], codes ...fault.Code) []Operation {
 	path := "/v1/" + k.Entity
-	return []Operation{
+	operations := []Operation{
 		createOperation(k, codes...),
 		getOperation(k),
 		updateOperation(k, "update_"+k.Object, path+"/{id}", codes...),
-		deleteOperation(k),
 		listOperation(k),
 	}
+	if k.TrashList != nil {
+		return append(operations, trashOperations(k)...)
+	}
+	return append(operations, deleteOperation(k))
 }
 
 func getOperation[T any](k *record.Kind[T]) Operation {
@@ -71,16 +75,21 @@ func updateWith[T any](
 
 // deleteOperation deletes a record. codes are the reasons why it may refuse to, besides in_use.
 func deleteOperation[T any](k *record.Kind[T], codes ...fault.Code) Operation {
-	if k.MayBeInUse() {
-		codes = append(codes, fault.InUse)
-	}
 	return write(Operation{
 		Name: "delete_" + k.Object, Method: http.MethodDelete, Path: "/v1/" + k.Entity + "/{id}",
 		Access: identity.Write, Status: http.StatusNoContent,
-		Codes: codes, Summary: "Delete " + k.WithArticle() + " and all references to it",
+		Codes: append(codes, deletionCodes(k)...), Summary: "Delete " + k.WithArticle() + " and all references to it",
 	}, byID(func(c *call, tx *store.Tx, id uuid.UUID, _ nothing) (nothing, error) {
 		return nothing{}, k.Delete(tx, id, ifMatch(c.request))
 	}))
+}
+
+// deletionCodes returns in_use if other kinds require the records of this one.
+func deletionCodes[T any](k *record.Kind[T]) []fault.Code {
+	if k.MayBeInUse() {
+		return []fault.Code{fault.InUse}
+	}
+	return nil
 }
 
 func listOperation[T any](k *record.Kind[T]) Operation {

@@ -388,6 +388,7 @@ func TestRelayRefusesSender(t *testing.T) {
 				refuses.Delete(stage)
 				m.releases(campaign, `{"overdue": "send"}`, [3]int{n, 0, 0})
 				m.run()
+				m.minutes(1) // messages that were in flight when the campaign was held wait a second for a free connection
 				m.statuses(map[string]int{"sent": n})
 				if got := len(m.server.Mails()); got != n {
 					t.Errorf("%d messages arrived, want %d", got, n)

@@ -33,7 +33,7 @@ func (a *API) mount() *httprouter.Router {
 			for _, o := range ops {
 				if params, ok := o.Match(r.URL.Path); ok {
 					c := callOf(r)
-					c.op, c.params = o, params
+					c.op, c.params, c.writer = o, params, w
 					if response := c.serve(); response.stream != nil {
 						c.send(w, response)
 					} else {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
@@ -73,22 +72,11 @@ func (a *API) searchOperation() Operation {
 func foundRecords(records [][]byte) ([]FoundRecord, error) {
 	found := make([]FoundRecord, len(records))
 	for i, rec := range records {
-		var r struct {
-			ID        uuid.UUID `json:"id"`
-			Name      string    `json:"name"`
-			FirstName string    `json:"first_name"`
-			LastName  string    `json:"last_name"`
-			Email     string    `json:"email"`
-			Title     string    `json:"title"`
-			Website   string    `json:"website"`
-			Stage     string    `json:"stage"`
-			Status    string    `json:"status"`
-		}
+		var r namedRecord
 		if err := json.Unmarshal(rec, &r); err != nil {
 			return nil, err
 		}
-		person := strings.TrimSpace(r.FirstName + " " + r.LastName)
-		name := cmp.Or(r.Name, person, r.Email, r.Title)
+		name := r.name()
 		detail := cmp.Or(r.Title, r.Email, r.Website, r.Stage, r.Status)
 		if detail == name { // a Task, or a contact of which only the address is known
 			detail = r.Status

@@ -31,7 +31,7 @@ type PlannedQuery struct {
 func (a *API) sequenceOperations() []Operation {
 	e := a.Sequences
 	const sequences = "/v1/campaigns/{id}/sequences"
-	export := exportOperation(e.SequenceList, a.presentSequences)
+	export := a.exportOperation(e.SequenceList, a.presentSequences)
 	export.example = []byte(`{"filters": [{"field": "status", "condition": "is", "value": "stopped"}], "format": "csv"}`)
 	return []Operation{
 		listWithin[sequence.Sequence](Operation{
@@ -70,7 +70,7 @@ func (a *API) sequenceOperations() []Operation {
 			example: []byte(`{"filters": [{"field": "status", "condition": "is", "value": "active"}], "sort": "next_due_at", "page_size": 50}`),
 		}, e.SequenceList),
 		export,
-		exportOperation(e.MessageList, nil),
+		a.exportOperation(e.MessageList, nil),
 		read(Operation{
 			Name: "get_contact_timeline", Method: http.MethodGet, Path: "/v1/contacts/{id}/timeline", Access: identity.Read,
 			Summary: "List what happened to a contact and what is planned, newest first",

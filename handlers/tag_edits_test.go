@@ -102,7 +102,7 @@ func TestBadTagEdits(t *testing.T) {
 		`{"remove_tags": ["{A}"], "add_tags": ["{A}"]}`:          "remove_tags: {A} is also in add_tags",
 		`{"add_tags": "{B}"}`:                                    "add_tags: must be a list",
 		`{"remove_tags": {}}`:                                    "remove_tags: must be a list",
-		`{"add_tags": ["x"]}`:                                    "add_tags[0]: \"x\" is not a UUID",
+		`{"add_tags": ["x"]}`:                                    "add_tags[0]: \"x\" is neither an id nor a known name",
 		`{"remove_tags": ["{A}", ""]}`:                           "remove_tags[1]: must not be empty",
 		`{"remove_tags": [null]}`:                                "remove_tags[0]: must be a UUID",
 		`{"add_notes": ["x"]}`:                                   "add_notes: unknown field",

@@ -33,16 +33,23 @@ type BalanceQuery struct {
 // importOperations returns the operations on Imports, and on the balance that limits them.
 func (a *API) importOperations() []Operation {
 	return []Operation{
-		write(Operation{
+		writeWithLookup(Operation{
 			Name: "import_tam_preview", Method: http.MethodPost, Path: "/v1/tam/preview/{preview_id}/import",
 			Access: identity.Write, Status: http.StatusAccepted,
-			Codes: []fault.Code{fault.ImportLimitExceeded, fault.PreviewNotReady, fault.NothingToImport},
-			Summary: "Import a Preview: create Accounts and Contacts of its selected members in the " +
-				"background; a repeated request returns the same Import",
-		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (acceptedImport, error) {
-			doc, created, err := a.TAM.Accept(tx, id)
+			Codes:   []fault.Code{fault.ImportLimitExceeded, fault.PreviewNotReady, fault.NothingToImport, fault.ImportAccepted},
+			example: []byte(`{"max_accounts": 300, "max_contacts": 1000}`),
+			Summary: "Import a Preview: create Accounts and Contacts of its selected members, or of the first ones, " +
+				"in the background; a repeated request returns the same Import",
+		}, func(c *call, in tam.ImportBody) (*tam.ImportPlan, error) {
+			id, err := c.pathID(0)
+			if err != nil {
+				return nil, err
+			}
+			return a.TAM.PlanImport(c.request.Context(), c.org(), id, in.ImportMax)
+		}, func(_ *call, tx *store.Tx, _ tam.ImportBody, plan *tam.ImportPlan) (acceptedImport, error) {
+			doc, created, err := a.TAM.Accept(tx, plan)
 			return acceptedImport{doc, created}, err
-		})),
+		}),
 		read(Operation{
 			Name: "get_tam_import", Method: http.MethodGet, Path: "/v1/tam/imports/{operation_id}",
 			Access:  identity.Read,
@@ -51,20 +58,21 @@ func (a *API) importOperations() []Operation {
 			return a.TAM.Imports.Get(tx, id)
 		})),
 		list[tam.Import](Operation{Name: "list_tam_imports", Path: "/v1/tam/imports/list", Summary: "List Imports"}, a.TAM.ImportList),
-		read(Operation{
+		withoutTx(Operation{
 			Name: "get_tam_import_balance", Method: http.MethodGet, Path: "/v1/tam/balance",
 			Access: identity.Read, Codes: []fault.Code{fault.NotFound},
 			Summary: "Get how many Accounts and Contacts Imports may still create this month, optionally with " +
 				"the usage of a Preview",
-		}, func(_ *call, tx *store.Tx, in BalanceQuery) (tam.Balance, error) {
-			if in.PreviewID == "" {
-				return a.TAM.Balance(tx, uuid.NullUUID{})
+		}, func(c *call, in BalanceQuery) (tam.Balance, error) {
+			var preview uuid.NullUUID
+			if in.PreviewID != "" {
+				id, err := shape.ParseID(string(in.PreviewID))
+				if err != nil { // not an id, so no such Preview exists
+					return tam.Balance{}, fault.ErrNotFound
+				}
+				preview = uuid.NullUUID{UUID: id, Valid: true}
 			}
-			id, err := shape.ParseID(string(in.PreviewID))
-			if err != nil { // not an id, so no such Preview exists
-				return tam.Balance{}, fault.ErrNotFound
-			}
-			return a.TAM.Balance(tx, uuid.NullUUID{UUID: id, Valid: true})
+			return a.TAM.Balance(c.request.Context(), c.org(), preview)
 		}),
 	}
 }

@@ -89,7 +89,7 @@ func TestTaskCompletedAt(t *testing.T) {
 	for body, want := range map[string]int{
 		`{"field": "completed_at", "condition": "is_not_empty"}`:                     2,
 		`{"field": "completed_at", "condition": "is", "value": "2026-03-02"}`:        2,
-		`{"field": "completed_at", "condition": "is_after", "value": "2026-03-02"}`:  2,
+		`{"field": "completed_at", "condition": "is_after", "value": "2026-03-01"}`:  2,
 		`{"field": "completed_at", "condition": "is_before", "value": "2026-03-02"}`: 0,
 	} {
 		t.Run(body, func(t *testing.T) {

@@ -384,8 +384,11 @@ func TestTemplateList(t *testing.T) {
 		}
 		for _, condition := range filter.AllConditions {
 			rule := fmt.Sprintf(`{"filters": [{"field": %q, "condition": %q, "value": %s}]}`, f.Key, condition, value)
-			if strings.HasSuffix(string(condition), "_empty") {
+			switch {
+			case strings.HasSuffix(string(condition), "_empty"):
 				rule = fmt.Sprintf(`{"filters": [{"field": %q, "condition": %q}]}`, f.Key, condition)
+			case condition == filter.Between:
+				rule = fmt.Sprintf(`{"filters": [{"field": %q, "condition": %q, "value": [%s, %s]}]}`, f.Key, condition, value, value)
 			}
 			if res := list(rule); slices.Contains(f.Conditions, condition) {
 				res.Is(200)

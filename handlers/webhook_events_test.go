@@ -268,10 +268,12 @@ func TestWebhookFiles(t *testing.T) {
 	}
 	app.Start()
 	app.Clock.Advance(time.Minute)
-	hasPending(t, app, 2)
+	hasPending(t, app, 3)
 	app.Deliver()
+	done := org.Read.Post("/v1/imports/list", `{}`).Text("data.0.id")
 	fresh := org.Read.Post("/v1/contacts/list", `{"search": "new"}`).Text("data.0.id")
-	rec.wantsExactly("a file", []happening{readEvent(org, "contact.created", "/v1/contacts/"+fresh), readEvent(org, "contact.updated", "/v1/contacts/"+old)})
+	rec.wantsExactly("a file", []happening{readEvent(org, "contact.created", "/v1/contacts/"+fresh), readEvent(org, "contact.updated", "/v1/contacts/"+old),
+		readEvent(org, "import.completed", "/v1/imports/"+done)})
 	if org.Read.Get("/v1/contacts/"+same).Text("data.title") != "VP" {
 		t.Error("the import changed an unchanged contact")
 	}

@@ -20,8 +20,8 @@ type cacheKey struct {
 	derived
 }
 
-// derived identifies data derived from a segment: a column by the name of its field, or an order by
-// the name of its sort.
+// derived identifies data derived from a segment: a column or a facet column by the name of its field, or
+// an order by the name of its sort.
 type derived struct {
 	kind derivedKind
 	name string
@@ -32,6 +32,7 @@ type derivedKind int
 const (
 	derivedColumn derivedKind = iota
 	derivedOrder
+	derivedFacets
 )
 
 type cacheItem struct {

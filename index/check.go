@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -19,6 +21,20 @@ func (e *Engine) Reindex(ctx context.Context, progress func(done, total int)) (r
 	return e.eachTable(ctx, progress, func(s *tableIndex, progress func(done int)) error {
 		return s.rebuildAndWait(ctx, nil, progress)
 	})
+}
+
+// ReindexOrganization rebuilds the indexes of an organization, so that nothing of deleted records is left in them.
+func (e *Engine) ReindexOrganization(ctx context.Context, org uuid.UUID) error {
+	for _, k := range e.kinds {
+		s := e.tableIndex(org, k)
+		if !diskIndexExists(s.path) {
+			continue
+		}
+		if err := s.rebuildAndWait(ctx, nil, func(int) {}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // RebuildCustomized starts to rebuild the indexes of an organization's kinds that have custom fields. What was
@@ -257,7 +273,8 @@ func (t termFilter) mustAgree(field, term string) bool {
 	if field == hasField {
 		return t.tombstones[term] == nil && !t.isDeletedField(term)
 	}
-	return !t.tombstones[field][term] && !t.isDeletedField(field)
+	replaces := slices.Contains(slices.Collect(maps.Values(t.tombstones[field])), term)
+	return !replaces && !t.tombstones.has(field, term) && !t.isDeletedField(field)
 }
 
 // isDeletedField reports whether a name in an index belongs to a custom field that was deleted.

@@ -152,8 +152,10 @@ func (e *evaluator) rule(r *filter.Rule, in docSet) docSet {
 			case field.IsCanonical():
 				e.term(field.Name, text, out) // of values whose canonical form is the case-folded text
 				e.term(field.Name+canonSuffix, text, out)
-			case !e.tombstones[field.Name][text]:
-				e.term(field.Name, textTerm(text), out)
+			default:
+				for _, term := range e.tombstones.standFor(field.Name, text) {
+					e.term(field.Name, textTerm(term), out)
+				}
 			}
 		}
 	}
@@ -170,8 +172,8 @@ func (e *evaluator) withAllTexts(f *filter.Field, texts []string) docSet {
 	for _, text := range texts {
 		e.check()
 		has := newSet(e.size)
-		if !e.tombstones[f.Name][text] {
-			e.term(f.Name, textTerm(text), has)
+		for _, term := range e.tombstones.standFor(f.Name, text) {
+			e.term(f.Name, textTerm(term), has)
 		}
 		out.and(has)
 	}

@@ -38,6 +38,8 @@ func FuzzAgreement(f *testing.F) {
 			{"field": "country", "condition": "is_not", "value": "norway"}], "sort": "-website,email", "search": "ex"}`,
 		`{"filters": [{"field": "website", "condition": "is", "value": ["http://zürich.example/x", "linkedin.com/company/a"]},
 			{"field": "email", "condition": "contains", "value": "ü"}]}`,
+		`{"filters": [{"field": "size", "condition": "between", "value": [-1, 1.5]},
+			{"field": "at", "condition": "at_most", "value": "2026-03-01"}, {"field": "day", "condition": "at_least", "value": "1970-01-01"}]}`,
 		"seed 1", "seed 2", "seed 3", "",
 	} {
 		f.Add([]byte(body))
@@ -66,6 +68,7 @@ func FuzzAgreement(f *testing.F) {
 		}))
 		if err == nil {
 			here.agree(body)
+			here.agreeFacets(body, here.known())
 			few := body[:min(len(body), 100)] // at most 50 words
 			here.agreeSelection(filter.Selection{Search: []filter.SearchAt{{Text: few}}}, 50)
 			return

@@ -11,7 +11,10 @@ import (
 	"fmt"
 	"hash/fnv"
 
+	"github.com/google/uuid"
+
 	"prospector/internal/filter"
+	"prospector/internal/shape"
 	"prospector/store"
 )
 
@@ -23,6 +26,9 @@ type Kind struct {
 	shaped  store.ShapedTable
 	flush   flushPolicy
 	customs func(*store.Tx) (*filter.CustomFields, error) // nil for a kind without custom fields
+	// FindName returns the id of the record that a field of this kind calls by a name. It is nil if no
+	// field accepts names.
+	FindName func(tx *store.Tx, f *filter.Field, name string) (uuid.UUID, bool, error)
 }
 
 // NewKind makes the kind of a table. custom returns the custom fields of a transaction's
@@ -49,6 +55,14 @@ func (k *Kind) Customs(tx *store.Tx) (*filter.CustomFields, error) {
 		return filter.NoCustomFields, nil
 	}
 	return k.customs(tx)
+}
+
+// WithIDs returns a filter in which the names of records are replaced by their ids.
+func (k *Kind) WithIDs(tx *store.Tx, v shape.Value) (shape.Value, error) {
+	if k.FindName == nil {
+		return v, nil
+	}
+	return k.Kind.WithIDs(v, func(f *filter.Field, name string) (uuid.UUID, bool, error) { return k.FindName(tx, f, name) })
 }
 
 // signature identifies the fields of the kind and the format of their terms. An index with another

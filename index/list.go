@@ -123,24 +123,13 @@ func (s *tableIndex) pageIDs(
 	ctx context.Context, tx *store.Tx, at *snapshot, plan *filter.Plan,
 ) (found foundIDs, err error) {
 	rows := &rowCollector{plan: plan, limit: pageEnd(plan)}
-	for _, c := range at.changes {
-		if err := ended(ctx); err != nil {
-			return found, err
-		}
-		if c.row != nil {
-			rows.add(c.row)
-		}
-	}
-	if at.view.isBuilding() && !at.complete {
-		if err := s.scanUnindexed(ctx, tx, at.view, rows); err != nil {
-			return found, err
-		}
+	scanned, err := s.eachRow(ctx, tx, at, plan, rows.add)
+	if err != nil {
+		return found, err
 	}
 	rows.sort()
 	found.total = rows.total
-	// What is counted and cannot be read is in neither the index nor the rows.
-	found.damaged = max(0, tx.RecordCount(s.kind.table)-at.readable-rows.scanned)
-	s.lost.Store(int64(max(0, found.damaged-s.knownDamaged())))
+	found.damaged = s.damagedIn(tx, at, scanned)
 	err = recoverDamage(func() error {
 		segments, err := s.matchSegments(ctx, tx.Reader(s.kind.table), at, plan)
 		for i := range segments {
@@ -191,22 +180,45 @@ func (s *tableIndex) matchSegments(
 	return matches, unread.orNil()
 }
 
-// scanUnindexed collects matches among the records that a view does not cover.
-func (s *tableIndex) scanUnindexed(ctx context.Context, tx *store.Tx, v *view, rows *rowCollector) error {
-	return s.eachUncovered(tx, v, func(id uuid.UUID, _ uint64, public []byte) error {
+// eachRow calls fn for the rows outside of segments, of which the plan may match some: those of changed records,
+// and those that the index does not cover yet. scanned is the number of the latter.
+func (s *tableIndex) eachRow(
+	ctx context.Context, tx *store.Tx, at *snapshot, plan *filter.Plan, fn func(*filter.Row),
+) (scanned int, err error) {
+	for _, c := range at.changes {
+		if err := ended(ctx); err != nil {
+			return 0, err
+		}
+		if c.row != nil {
+			fn(c.row)
+		}
+	}
+	if !at.view.isBuilding() || at.complete {
+		return 0, nil
+	}
+	err = s.eachUncovered(tx, at.view, func(id uuid.UUID, _ uint64, public []byte) error {
 		if err := ended(ctx); err != nil {
 			return err
 		}
-		rows.scanned++
-		if !rows.plan.Members.Has(id) {
+		scanned++
+		if !plan.Members.Has(id) {
 			return nil // without decoding it
 		}
-		r, err := s.kind.Row(rows.plan.Custom, id, public)
+		r, err := s.kind.Row(plan.Custom, id, public)
 		if err == nil {
-			rows.add(r)
+			fn(r)
 		}
 		return err
 	})
+	return scanned, err
+}
+
+// damagedIn returns the number of records that cannot be read. They are counted and are in neither the index nor
+// the rows.
+func (s *tableIndex) damagedIn(tx *store.Tx, at *snapshot, scanned int) int {
+	damaged := max(0, tx.RecordCount(s.kind.table)-at.readable-scanned)
+	s.lost.Store(int64(max(0, damaged-s.knownDamaged())))
+	return damaged
 }
 
 // readPage reads the records of a page.
@@ -271,10 +283,8 @@ type rowCollector struct {
 	plan  *filter.Plan
 	limit int // the matches up to the end of the page
 	total int
-	// scanned is the number of readable records that the index does not contain yet.
-	scanned int
-	rows    []rankedRow
-	full    bool // the first limit rows are sorted, and rows after them are not needed
+	rows  []rankedRow
+	full  bool // the first limit rows are sorted, and rows after them are not needed
 }
 
 func (c *rowCollector) add(r *filter.Row) {

@@ -191,7 +191,7 @@ func (p *segmentView) column(f *filter.Field) *column {
 		})
 	}
 	if texts := p.tombstones[f.Name]; texts != nil {
-		return c.(*column).without(texts)
+		return c.(*column).replacing(texts)
 	}
 	return c.(*column)
 }
@@ -231,6 +231,10 @@ func (p *segmentView) prepare(what derived) {
 	case derivedColumn:
 		if f := p.kind.Field(what.name); f != nil {
 			p.column(f)
+		}
+	case derivedFacets:
+		if f := p.kind.Field(what.name); f != nil {
+			p.facetColumn(f)
 		}
 	case derivedOrder:
 		if keys, ok := p.kind.ParseSort(what.name); ok {

@@ -2,14 +2,17 @@ package index
 
 import (
 	"maps"
+	"slices"
+	"strings"
 
 	"prospector/internal/filter"
 	"prospector/store"
 )
 
-// tombstones are deleted values that stored records still have, by field. The store removes them
-// from records on read. Here the terms that an index has for them are ignored.
-type tombstones map[string]map[string]bool
+// tombstones are deleted values that stored records still have, by field, with what replaces each: "" for
+// nothing. The store removes or replaces them on read. Here the terms that an index has for them are ignored, or
+// stand for others.
+type tombstones map[string]map[string]string
 
 func tombstonesOf(stored []store.Tombstone) tombstones {
 	var t tombstones
@@ -21,15 +24,34 @@ func tombstonesOf(stored []store.Tombstone) tombstones {
 			t = tombstones{}
 		}
 		if t[s.Field] == nil {
-			t[s.Field] = map[string]bool{}
+			t[s.Field] = map[string]string{}
 		}
-		t[s.Field][s.Value] = true
+		t[s.Field][s.Value] = s.By
 	}
 	return t
 }
 
 func (t tombstones) equal(o tombstones) bool {
-	return maps.EqualFunc(t, o, func(a, b map[string]bool) bool { return maps.Equal(a, b) })
+	return maps.EqualFunc(t, o, func(a, b map[string]string) bool { return maps.Equal(a, b) })
+}
+
+// has reports whether a text of the field is deleted.
+func (t tombstones) has(field, text string) bool {
+	_, deleted := t[field][text]
+	return deleted
+}
+
+// standFor returns the terms that documents may have in place of a text.
+func (t tombstones) standFor(field, text string) (texts []string) {
+	if !t.has(field, text) {
+		texts = append(texts, text)
+	}
+	for old, by := range t[field] {
+		if by == text {
+			texts = append(texts, old)
+		}
+	}
+	return texts
 }
 
 // applyTombstones applies the tombstones of a transaction to the overlay.
@@ -83,7 +105,7 @@ func (p *segmentView) withValue(f *filter.Field) docSet {
 	}
 	lost, left := newSet(p.size), newSet(p.size)
 	p.walkTerms(f.Name, "", "", func(term string, docs *postings) {
-		if deleted[term] {
+		if by, gone := deleted[term]; gone && by == "" {
 			docs.addTo(lost)
 		} else {
 			docs.addTo(left)
@@ -96,18 +118,35 @@ func (p *segmentView) withValue(f *filter.Field) docSet {
 	return out
 }
 
-// without returns a column in which no document has one of the texts.
-func (c *column) without(texts map[string]bool) *column {
-	kept := make([]uint32, c.len()+1)
-	for code := uint32(1); int(code) < len(kept); code++ {
-		if !texts[c.textAt(code)] {
-			kept[code] = code
+// replacing returns a column in which no document has one of the deleted texts, but what replaces it.
+func (c *column) replacing(deleted map[string]string) *column {
+	texts := make([]string, 0, c.len())
+	for code := uint32(1); int(code) <= c.len(); code++ {
+		text := c.textAt(code)
+		if by, gone := deleted[text]; gone {
+			text = by
+		}
+		texts = append(texts, text)
+	}
+	distinct := slices.Clone(texts)
+	slices.Sort(distinct)
+	distinct = slices.DeleteFunc(slices.Compact(distinct), func(text string) bool { return text == "" })
+	out := &column{codes: make([]uint32, len(c.codes))}
+	var all strings.Builder
+	for _, text := range distinct {
+		all.WriteString(text)
+		out.ends = append(out.ends, uint32(all.Len()))
+		all.WriteByte(textEnd)
+	}
+	out.text = all.String()
+	codes := make([]uint32, c.len()+1)
+	for i, text := range texts {
+		if at, found := slices.BinarySearch(distinct, text); found {
+			codes[i+1] = uint32(at + 1)
 		}
 	}
-	out := *c
-	out.codes = make([]uint32, len(c.codes))
 	for doc, code := range c.codes {
-		out.codes[doc] = kept[code]
+		out.codes[doc] = codes[code]
 	}
-	return &out
+	return out
 }

@@ -57,6 +57,15 @@ func (s *Store) take(n int) (batch []*pending) {
 	return batch
 }
 
+// runUpdate runs the function of an Update, and Options.Finish after it.
+func (s *Store) runUpdate(tx *Tx, fn func(*Tx) error) error {
+	err := fn(tx)
+	if err == nil && s.opt.Finish != nil && len(tx.writes) > 0 {
+		err = s.opt.Finish(tx)
+	}
+	return err
+}
+
 // answer releases the callers. A non-nil err is the result of all of them.
 func answer(batch []*pending, err error) {
 	for _, p := range batch {
@@ -102,7 +111,7 @@ func (s *Store) commitBatch(waiting int, take func(n int) []*pending) {
 					continue
 				}
 			}
-			if p.err = guard(func() error { return p.fn(tx) }); p.err != nil {
+			if p.err = guard(func() error { return s.runUpdate(tx, p.fn) }); p.err != nil {
 				continue
 			}
 			if err := tx.apply(); err != nil {

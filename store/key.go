@@ -128,10 +128,15 @@ func bounded(key []byte) []byte {
 	return append(bytes.Clone(key[:maxKey-len(sum)]), sum[:]...)
 }
 
-// rekey replaces the keys of was by those of is; either may be nil. It checks before it writes. If
-// completed is set, was has members that it lacked when its keys were written, so keys of was may
-// be missing.
-func (t *table) rekey(tx *Tx, id uuid.UUID, was, is any, completed bool) error {
+// rekey replaces the keys of was by those of is; either may be nil. It checks before it writes. If the record
+// was completed when it was read, was has members that it lacked when its keys were written, so keys of was may
+// be missing. If a tombstone was applied to it, it may have keys of what is stored.
+func (t *table) rekey(tx *Tx, old doc, was, is any) error {
+	id, completed := old.ID, old.completed
+	stored, err := t.storedForm(tx, old)
+	if err != nil {
+		return err
+	}
 	for i := range t.unique {
 		if err := t.checkUnique(tx, &t.unique[i], id, was, is, completed); err != nil {
 			return err
@@ -160,10 +165,14 @@ func (t *table) rekey(tx *Tx, id uuid.UUID, was, is any, completed bool) error {
 		if err != nil {
 			return err
 		}
-		if slices.EqualFunc(before, after, bytes.Equal) && !completed {
+		if slices.EqualFunc(before, after, bytes.Equal) && !completed && stored == nil {
 			continue
 		}
-		for _, key := range before {
+		more, err := k.values(tx, stored)
+		if err != nil {
+			return err
+		}
+		for _, key := range slices.Concat(before, more) {
 			tx.delete(k.bucket(t.name), keyEntry(key, id))
 		}
 		for _, key := range after {
@@ -171,6 +180,21 @@ func (t *table) rekey(tx *Tx, id uuid.UUID, was, is any, completed bool) error {
 		}
 	}
 	return nil
+}
+
+// storedForm returns a record as it is stored, if corrections were applied to it when it was read, and nil
+// otherwise.
+func (t *table) storedForm(tx *Tx, old doc) (any, error) {
+	if len(old.applied) == 0 {
+		return nil, nil
+	}
+	v := tx.get(t.rec, old.ID[:])
+	_, private, public, err := decodeValue(tx.place(t.rec, old.ID[:]), v)
+	if err != nil {
+		return nil, tx.unreadable(t.name, old.ID, err)
+	}
+	rec := t.newRecord()
+	return rec, t.unmarshal(old.ID, public, private, rec)
 }
 
 // checkUnique returns an error if another record has the key of is.
@@ -204,16 +228,33 @@ func (t *AnyTable) Find(tx *Tx, name string, key []byte) (uuid.UUID, bool) {
 
 // IDs returns the ids of up to limit records with a secondary key, oldest first. 0 means all.
 func (t *AnyTable) IDs(tx *Tx, name string, key []byte, limit int) ([]uuid.UUID, error) {
-	prefix := keyPrefix(key)
+	replaced, err := t.replacedBy(tx, name, key)
+	if err != nil {
+		return nil, err
+	}
 	var ids []uuid.UUID
-	err := tx.look(keyBucket(t.core.name, name), prefix, func(k, _ []byte) (bool, error) {
-		if !bytes.HasPrefix(k, prefix) {
-			return false, nil
+	for _, prefix := range append(replaced, keyPrefix(key)) {
+		n := 0
+		err := tx.look(keyBucket(t.core.name, name), prefix, func(k, _ []byte) (bool, error) {
+			if !bytes.HasPrefix(k, prefix) {
+				return false, nil
+			}
+			ids = append(ids, uuid.UUID(k[len(prefix):]))
+			n++
+			return n != limit, nil
+		})
+		if err != nil {
+			return nil, err
 		}
-		ids = append(ids, uuid.UUID(k[len(prefix):]))
-		return len(ids) != limit, nil
-	})
-	return ids, err
+	}
+	if len(replaced) > 0 {
+		slices.SortFunc(ids, CompareIDs)
+		ids = slices.Compact(ids)
+	}
+	if limit > 0 && len(ids) > limit {
+		ids = ids[:limit]
+	}
+	return ids, nil
 }
 
 // Range calls fn for the secondary keys of a name, starting at from, with the record of each, until

@@ -24,6 +24,7 @@ var migrations = []migration{
 	dropUniqueSuppressions,
 	func(*bolt.Tx) error { return nil }, // webhook events are stored before they are fanned out, which older programs never do
 	func(*bolt.Tx) error { return nil }, // users have credentials and sessions, which older programs do not keep in step with them
+	func(*bolt.Tx) error { return nil }, // accounts and contacts have a key of their names, which Store.UseShapes builds
 }
 
 var heldBucket = []byte("held")

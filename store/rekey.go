@@ -99,7 +99,11 @@ func (t *table) rebuildKeys(tx *Tx) error {
 	v := verifier{
 		table: &versioned, tx: tx, report: func(bool, string, ...any) {}, seed: maphash.MakeSeed(), sums: map[string]uint64{},
 	}
-	err := tx.scan(t.rec, nil, func(k, value []byte) (bool, error) {
+	var err error
+	if v.tombs, err = tx.Tombstones(t.name); err != nil {
+		return err
+	}
+	err = tx.scan(t.rec, nil, func(k, value []byte) (bool, error) {
 		if len(k) != 16 {
 			return true, nil
 		}

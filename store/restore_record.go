@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
@@ -30,13 +29,8 @@ func RestoreRecord(tx *Tx, t ShapedTable, from *Tx, id uuid.UUID, adjust func(re
 		return err
 	}
 	rec := core.newRecord()
-	if err := json.Unmarshal(d.JSON, rec); err != nil {
-		return fmt.Errorf("%s %s: %w", core.name, id, err)
-	}
-	if p, ok := rec.(interface{ Private() any }); ok && len(private) > 0 {
-		if err := json.Unmarshal(private, p.Private()); err != nil {
-			return fmt.Errorf("%s %s: private part: %w", core.name, id, err)
-		}
+	if err := core.unmarshal(id, d.JSON, private, rec); err != nil {
+		return err
 	}
 	if err := adjust(rec); err != nil {
 		return err

@@ -93,6 +93,9 @@ type Options struct {
 	// Events is called inside the transaction for each event that it emits. It stores the event
 	// through the transaction, or ignores it.
 	Events func(*Tx, Event) error
+	// Finish is called at the end of each Update, inside its transaction. It may write what follows from the
+	// records that the transaction has written. An error undoes the transaction.
+	Finish func(*Tx) error
 	// Log receives messages about new stores, migrations and a full disk. Nil means slog.Default.
 	Log *slog.Logger
 

@@ -128,6 +128,15 @@ func (t *Table[T]) Insert(tx *Tx, id uuid.UUID, rec T) (Doc[T], error) {
 	return typed(d, rec), nil
 }
 
+// InsertAgain is Insert for a record that was deleted: it continues the history of the record.
+func (t *Table[T]) InsertAgain(tx *Tx, id uuid.UUID, rec T) (Doc[T], error) {
+	d, err := t.core.insertAgain(tx, id, &rec)
+	if err != nil {
+		return Doc[T]{}, err
+	}
+	return typed(d, rec), nil
+}
+
 // Update replaces the record old, which this transaction has read, with rec. fields names the
 // changed fields.
 func (t *Table[T]) Update(tx *Tx, old Doc[T], rec T, fields []string) (Doc[T], error) {
@@ -147,6 +156,16 @@ func (t *Table[T]) Touch(tx *Tx, old Doc[T], rec T, fields []string) error {
 // Delete deletes a record that this transaction has read.
 func (t *Table[T]) Delete(tx *Tx, old Doc[T]) error {
 	return t.core.remove(tx, untyped(&old), &old.Record)
+}
+
+// DeleteUntyped deletes a record of which the caller knows only the id.
+func (t *AnyTable) DeleteUntyped(tx *Tx, id uuid.UUID) error {
+	rec := t.core.newRecord()
+	old, err := t.core.get(tx, id, rec)
+	if err != nil {
+		return err
+	}
+	return t.core.remove(tx, old, rec)
 }
 
 // Scan calls fn for every record in order of creation, until fn returns false. It leaves out damaged
@@ -186,6 +205,17 @@ func (t *AnyTable) Name() string { return t.core.name }
 
 // HasShortHistory reports whether the change log is kept for a day only.
 func (t *AnyTable) HasShortHistory() bool { return t.core.kept == shortHistoryKept }
+
+// Written returns the records that the transaction has written or deleted so far, ordered by id.
+func (t *AnyTable) Written(tx *Tx) (ids []uuid.UUID) {
+	if w := tx.writes[t.core.name+".rec"]; w != nil {
+		w.Scan(func(key string, _ []byte) bool {
+			ids = append(ids, uuid.UUID([]byte(key)))
+			return true
+		})
+	}
+	return ids
+}
 
 // Has reports whether the record exists.
 func (t *AnyTable) Has(tx *Tx, id uuid.UUID) bool { return t.core.has(tx, id) }

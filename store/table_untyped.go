@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"time"
 
@@ -91,16 +92,24 @@ func (t *table) decode(tx *Tx, id uuid.UUID, v []byte, rec any) (doc, error) {
 	if err != nil {
 		return doc{}, err
 	}
-	if err := json.Unmarshal(d.JSON, rec); err != nil {
-		return doc{}, fmt.Errorf("%s %s: %w", t.name, id, err)
+	if err := t.unmarshal(id, d.JSON, private, rec); err != nil {
+		return doc{}, err
+	}
+	return d, nil
+}
+
+// unmarshal decodes the two parts of a record into the zero record rec.
+func (t *table) unmarshal(id uuid.UUID, public, private []byte, rec any) error {
+	if err := json.Unmarshal(public, rec); err != nil {
+		return fmt.Errorf("%s %s: %w", t.name, id, err)
 	}
 	// A record that was written before its kind had private data has no private part.
 	if p, ok := rec.(interface{ Private() any }); ok && len(private) > 0 {
 		if err := json.Unmarshal(private, p.Private()); err != nil {
-			return doc{}, fmt.Errorf("%s %s: private part: %w", t.name, id, err)
+			return fmt.Errorf("%s %s: private part: %w", t.name, id, err)
 		}
 	}
-	return d, nil
+	return nil
 }
 
 // open reads a value without decoding the record.
@@ -124,10 +133,24 @@ func (t *table) open(tx *Tx, id uuid.UUID, v []byte) (d doc, private []byte, err
 }
 
 func (t *table) insert(tx *Tx, id uuid.UUID, rec any) (doc, error) {
-	if t.has(tx, id) {
-		return doc{}, fmt.Errorf("%s %s: already exists", t.name, id)
+	return t.insertAfter(tx, doc{ID: id}, rec)
+}
+
+// insertAgain inserts a record that was deleted, with its deletion as the change before.
+func (t *table) insertAgain(tx *Tx, id uuid.UUID, rec any) (doc, error) {
+	old, gone := doc{ID: id}, tx.get(goneBucket(t.name), id[:])
+	if len(gone) == 8 {
+		old.Change = binary.BigEndian.Uint64(gone)
+		tx.delete(goneBucket(t.name), id[:])
 	}
-	d, err := t.write(tx, doc{ID: id}, nil, rec, Created, nil)
+	return t.insertAfter(tx, old, rec)
+}
+
+func (t *table) insertAfter(tx *Tx, old doc, rec any) (doc, error) {
+	if t.has(tx, old.ID) {
+		return doc{}, fmt.Errorf("%s %s: already exists", t.name, old.ID)
+	}
+	d, err := t.write(tx, old, nil, rec, Created, nil)
 	if err == nil {
 		tx.setSequence(t.rec, tx.sequence(t.rec)+1)
 	}
@@ -152,6 +175,9 @@ func (t *table) touch(tx *Tx, old doc, rec any, fields []string) error {
 	version := old.version
 	if len(old.applied) > 0 { // the version must not be that of the record without its corrections
 		version = change
+		if err := t.rekey(tx, old, rec, rec); err != nil {
+			return err
+		}
 	}
 	_, err = t.put(tx, old.ID, change, version, rec)
 	return err
@@ -161,7 +187,7 @@ func (t *table) remove(tx *Tx, old doc, was any) error {
 	if err := t.current(tx, old); err != nil {
 		return err
 	}
-	if err := t.rekey(tx, old.ID, was, nil, old.completed); err != nil {
+	if err := t.rekey(tx, old, was, nil); err != nil {
 		return err
 	}
 	tx.delete(t.rec, old.ID[:])
@@ -175,7 +201,7 @@ func (t *table) remove(tx *Tx, old doc, was any) error {
 
 // write writes rec in place of was, which is nil for a new record.
 func (t *table) write(tx *Tx, old doc, was, rec any, op Op, fields []string) (doc, error) {
-	if err := t.rekey(tx, old.ID, was, rec, old.completed); err != nil {
+	if err := t.rekey(tx, old, was, rec); err != nil {
 		return doc{}, err
 	}
 	change, err := t.log(tx, old, op, fields)

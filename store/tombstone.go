@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -11,12 +12,13 @@ import (
 )
 
 // Tombstone marks something as deleted from every record of a table that was last written before
-// it: a reference, or a whole member. It takes effect at once for any number of records, because
+// it: a reference, which another may replace, or a whole member. It takes effect at once for any number of records, because
 // every read applies it. AnyTable.Sweep rewrites the records in batches and then removes the
 // tombstone.
 type Tombstone struct {
 	Field string // the member of the record
 	Value string // the deleted entry of a list, or the deleted value, which becomes null; empty for the whole member
+	By    string // the id that replaces Value; empty if nothing does
 	// Key and Prefix find the affected records: those with a secondary key of the name Key that
 	// begins with Prefix.
 	Key    string
@@ -54,22 +56,62 @@ func (tx *Tx) readTombstones(table string) (tombs []Tombstone, err error) {
 		tombs = append(tombs, t)
 		return true, nil
 	})
+	slices.SortFunc(tombs, func(a, b Tombstone) int { return cmp.Compare(a.Number, b.Number) })
 	return tombs, err
 }
 
 // AddTombstone adds a tombstone to the table. The caller must call Sweep until it reports that
 // there is no more to do.
 func (t *AnyTable) AddTombstone(tx *Tx, tomb Tombstone) (Tombstone, error) {
-	bucket, key := tombBucket(t.core.name), tomb.key()
-	tomb.Change, tomb.Number, tomb.Actor = tx.LastChange(t.core.name), tx.sequence(bucket)+1, tx.actor
-	body, err := json.Marshal(tomb)
+	tombs, err := tx.Tombstones(t.core.name)
 	if err != nil {
 		return tomb, err
+	}
+	tomb.Change, tomb.Actor = tx.LastChange(t.core.name), tx.actor
+	if tomb.Number, err = t.putTombstone(tx, tomb); err != nil {
+		return tomb, err
+	}
+	// What was replaced by the deleted id follows it. The records may still have the id before that.
+	for _, earlier := range tombs {
+		if earlier.Field == tomb.Field && earlier.By != "" && earlier.By == tomb.Value {
+			earlier.By = tomb.By
+			if _, err := t.putTombstone(tx, earlier); err != nil {
+				return tomb, err
+			}
+		}
+	}
+	return tomb, nil
+}
+
+// putTombstone writes a tombstone under the next number, because it changes what records look like.
+func (t *AnyTable) putTombstone(tx *Tx, tomb Tombstone) (number uint64, err error) {
+	bucket, key := tombBucket(t.core.name), tomb.key()
+	tomb.Number = tx.sequence(bucket) + 1
+	body, err := json.Marshal(tomb)
+	if err != nil {
+		return 0, err
 	}
 	tx.setSequence(bucket, tomb.Number)
 	tx.put(bucket, key, seal(tx.place(bucket, key), body))
 	delete(tx.corrected, t.core.name)
-	return tomb, nil
+	return tomb.Number, nil
+}
+
+// replacedBy returns the prefixes of a secondary key under which records are found that a tombstone gave the
+// key another value.
+func (t *AnyTable) replacedBy(tx *Tx, name string, key []byte) (prefixes [][]byte, err error) {
+	c, err := tx.corrections(t.core.name)
+	if err != nil {
+		return nil, err
+	}
+	for i := range c.tombs {
+		if tomb := &c.tombs[i]; tomb.Key == name && tomb.By != "" {
+			if by, err := uuid.Parse(tomb.By); err == nil && bytes.Equal(by[:], key) {
+				prefixes = append(prefixes, keyPrefix(tomb.Prefix))
+			}
+		}
+	}
+	return prefixes, nil
 }
 
 // Sweep rewrites up to limit of the records that the tombstone affects and reports whether there
@@ -124,7 +166,7 @@ func (t *Tombstone) mayBeIn(public []byte) bool {
 	return bytes.Contains(public, []byte(t.Value))
 }
 
-// without copies an object without the deleted value or member.
+// without copies an object without the deleted value or member, or with what replaces the value.
 func (t *Tombstone) without(public []byte) ([]byte, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(public))
 	out := make([]byte, 0, len(public))
@@ -161,10 +203,13 @@ func (t *Tombstone) without(public []byte) ([]byte, error) {
 // taken returns the value of the member without the deleted value.
 func (t *Tombstone) taken(value jsontext.Value) (jsontext.Value, error) {
 	if value.Kind() != jsontext.KindBeginArray {
-		if string(value) == `"`+t.Value+`"` {
-			return jsontext.Value("null"), nil
+		if string(value) != `"`+t.Value+`"` {
+			return value, nil
 		}
-		return value, nil
+		if t.By != "" {
+			return jsontext.Value(`"` + t.By + `"`), nil
+		}
+		return jsontext.Value("null"), nil
 	}
 	var items []jsontext.Value
 	if err := json.Unmarshal(value, &items); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -91,7 +92,7 @@ func (w *noteWorld) note() note {
 	if len(n.Tags) > 0 && w.rng.IntN(4) == 0 {
 		n.Tags = append(n.Tags, n.Tags[0])
 	}
-	for member := range w.members {
+	for _, member := range slices.Sorted(maps.Keys(w.members)) { // in the same order in every run
 		switch w.rng.IntN(4) {
 		case 0:
 			n.Custom[member] = w.text() + "!"

@@ -30,7 +30,11 @@ func (t *AnyTable) VerifyExcept(tx *Tx, report Report, except string) error {
 		seed: maphash.MakeSeed(), sums: map[string]uint64{}, versions: map[uuid.UUID]uint64{},
 	}
 	records := 0
-	err := tx.scan(v.rec, nil, func(k, value []byte) (bool, error) {
+	var err error
+	if v.tombs, err = tx.Tombstones(v.name); err != nil {
+		return err
+	}
+	err = tx.scan(v.rec, nil, func(k, value []byte) (bool, error) {
 		if len(k) == 16 {
 			records++
 		}
@@ -63,6 +67,7 @@ type verifier struct {
 	seed     maphash.Seed
 	sums     map[string]uint64 // by bucket: of the records' entries that exist
 	versions map[uuid.UUID]uint64
+	tombs    []Tombstone
 }
 
 // repair runs fix if the transaction is writable, and reports whether it did.
@@ -92,8 +97,12 @@ func (v *verifier) checkRecord(k, value []byte) error {
 		return err
 	}
 	v.versions[id] = d.Change
-	if d.completed { // its keys were written before it was completed
-		return v.addKeysOf(id, rec)
+	if len(d.applied) > 0 { // its keys were written before it was corrected
+		stored, err := v.storedForm(v.tx, d)
+		if err != nil {
+			return err
+		}
+		return v.addKeysOf(id, rec, stored, d.completed)
 	}
 	for i := range v.unique {
 		v.uniqueKey(&v.unique[i], id, rec)
@@ -152,8 +161,9 @@ func (v *verifier) checkComplete(d *doc, rec any) error {
 	return nil
 }
 
-// addKeysOf counts the existing keys of a record whose keys may be missing.
-func (v *verifier) addKeysOf(id uuid.UUID, rec any) error {
+// addKeysOf counts the existing keys of a record that was corrected when it was read. Each may be the key of the
+// corrected record or of the stored one. A record that was completed may lack keys that were added with the new fields.
+func (v *verifier) addKeysOf(id uuid.UUID, rec, stored any, isCompleted bool) error {
 	for i := range v.unique {
 		u := &v.unique[i]
 		if key := u.key(rec); len(key) > 0 && bytes.Equal(v.tx.get(u.bucket(v.name), key), u.value(v.tx.org, id)) {
@@ -161,18 +171,47 @@ func (v *verifier) addKeysOf(id uuid.UUID, rec any) error {
 		}
 	}
 	for i := range v.keys {
-		values, err := v.keys[i].values(v.tx, rec)
+		key := &v.keys[i]
+		values, both, err := v.keyValues(key, rec, stored)
 		if err != nil {
 			return err
 		}
-		bucket := v.keys[i].bucket(v.name)
+		bucket := key.bucket(v.name)
 		for _, value := range values {
-			if entry := keyEntry(value, id); v.tx.get(bucket, entry) != nil {
+			entry := keyEntry(value, id)
+			isMissing := v.tx.get(bucket, entry) == nil
+			if isMissing && !isCompleted && both(value) {
+				v.report(v.repair(func() { v.tx.put(bucket, entry, nil) }), "%s %s: its key %s is missing", v.name, id, key.name)
+				isMissing = false
+			}
+			if !isMissing && !v.isBuried(key.name, entry) {
 				v.add(bucket, entry)
 			}
 		}
 	}
 	return nil
+}
+
+// keyValues returns the values of a key that a record has as it is read or as it is stored, and whether it has a
+// value both ways.
+func (v *verifier) keyValues(k *secondaryKey, rec, stored any) (values [][]byte, both func([]byte) bool, err error) {
+	read, err := k.values(v.tx, rec)
+	if err != nil {
+		return nil, nil, err
+	}
+	written, err := k.values(v.tx, stored)
+	values = slices.Concat(read, written)
+	slices.SortFunc(values, bytes.Compare)
+	both = func(value []byte) bool {
+		is := func(other []byte) bool { return bytes.Equal(other, value) }
+		return slices.ContainsFunc(read, is) && slices.ContainsFunc(written, is)
+	}
+	return slices.CompactFunc(values, bytes.Equal), both, err
+}
+
+// isBuried reports whether a tombstone removes the entry of a key.
+func (v *verifier) isBuried(key string, entry []byte) bool {
+	return slices.ContainsFunc(v.tombs, func(t Tombstone) bool { return t.Key == key && bytes.HasPrefix(entry, t.Prefix) })
 }
 
 func (v *verifier) uniqueKey(u *uniqueKey, id uuid.UUID, rec any) {
@@ -230,15 +269,9 @@ func (v *verifier) leftOvers() error {
 			return err
 		}
 	}
-	tombs, err := v.tx.Tombstones(v.name)
-	if err != nil {
-		return err
-	}
 	for i := range v.keys {
 		key := &v.keys[i]
-		alive := func(k, _ []byte) bool {
-			return !slices.ContainsFunc(tombs, func(t Tombstone) bool { return t.Key == key.name && bytes.HasPrefix(k, t.Prefix) })
-		}
+		alive := func(k, _ []byte) bool { return !v.isBuried(key.name, k) }
 		err := v.leftOver(key.bucket(v.name), "key "+key.name, alive, func(k, _ []byte) (bool, error) {
 			if len(k) < 16 {
 				return false, nil
@@ -249,10 +282,15 @@ func (v *verifier) leftOvers() error {
 				return false, nil
 			}
 			rec := v.newRecord()
-			if _, err := v.decode(v.tx, id, value, rec); err != nil {
+			d, err := v.decode(v.tx, id, value, rec)
+			if err != nil {
 				return true, nil // it may have the key
 			}
-			values, err := key.values(v.tx, rec)
+			stored, err := v.storedForm(v.tx, d)
+			if err != nil {
+				return false, err
+			}
+			values, _, err := v.keyValues(key, rec, stored)
 			return slices.ContainsFunc(values, func(value []byte) bool { return bytes.Equal(keyEntry(value, id), k) }), err
 		})
 		if err != nil {

@@ -43,9 +43,9 @@ func Key(email string) string {
 	email = strings.TrimSpace(email)
 	at := strings.LastIndexByte(email, '@')
 	if domain, err := mailDomain(email[at+1:]); at > 0 && err == nil {
-		return lower(email[:at]) + "@" + domain
+		return Fold(email[:at]) + "@" + domain
 	}
-	return lower(email)
+	return Fold(email)
 }
 
 // IsEmail reports whether a text is exactly one address (an addr-spec of RFC 5322 without display
@@ -92,8 +92,8 @@ func mailDomain(domain string) (string, error) {
 	return Domain(domain)
 }
 
-// lower returns a text in lower case and in Unicode normalization form C.
-func lower(s string) string {
+// Fold returns a text in lower case and in Unicode normalization form C.
+func Fold(s string) string {
 	if IsASCII(s) {
 		return strings.ToLower(s)
 	}

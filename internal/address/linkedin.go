@@ -5,7 +5,7 @@ import "strings"
 // LinkedIn returns the canonical form of a LinkedIn URL: in lower case, without scheme, country or
 // mobile host, query and trailing slash.
 func LinkedIn(url string) string {
-	u := lower(strings.TrimSpace(url))
+	u := Fold(strings.TrimSpace(url))
 	if _, rest, has := strings.Cut(u, "//"); has {
 		u = rest
 	}

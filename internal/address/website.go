@@ -55,9 +55,9 @@ func SplitWebsite(website string) (host, path string, err error) {
 func Website(website string) string {
 	host, path, err := SplitWebsite(website)
 	if err != nil {
-		return lower(strings.TrimSpace(website))
+		return Fold(strings.TrimSpace(website))
 	}
-	return HostOf(host) + lower(path)
+	return HostOf(host) + Fold(path)
 }
 
 // HostOf returns the canonical domain of a website, or "" if it has none.

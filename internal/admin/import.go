@@ -2,13 +2,14 @@ package admin
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
-	"strings"
+	"os"
+	"path/filepath"
 
 	"github.com/google/uuid"
 
-	"prospector/internal/record"
+	"prospector/internal/imports"
 	"prospector/internal/rows"
 	"prospector/internal/service"
 	"prospector/store"
@@ -16,118 +17,127 @@ import (
 
 // ImportInput describes a file of records.
 type ImportInput struct {
-	Org     string            `json:"org"`
-	Entity  string            `json:"entity"`
-	Map     map[string]string `json:"map,omitempty"`
-	MatchOn string            `json:"match_on,omitempty"`
-	Lines   bool              `json:"lines,omitempty"` // the name of the file says that it contains JSON lines
+	Org     string                 `json:"org"`
+	Name    string                 `json:"name"` // of the file
+	Options imports.FileImportBody `json:"options"`
+	Rejects bool                   `json:"rejects,omitempty"` // the caller wants the rejects
 }
 
-var ImportRecords = Operation[ImportInput, rows.Result]{
-	name: "import", Unit: Bytes,
-	doFile: func(ctx context.Context, s *service.Service, in ImportInput, file io.Reader) (r rows.Result, err error) {
+// ImportResult is the report of an import.
+type ImportResult struct {
+	ID             uuid.UUID      `json:"id"`
+	DryRun         bool           `json:"dry_run"`
+	Encoding       string         `json:"encoding"`
+	Delimiter      string         `json:"delimiter"`
+	Rows           int            `json:"rows"`
+	Added          int            `json:"added"`
+	Updated        int            `json:"updated"`
+	Skipped        int            `json:"skipped"`
+	ValuesDropped  int            `json:"values_dropped"`
+	Problems       []rows.Problem `json:"problems"`
+	RejectsOmitted int            `json:"rejects_omitted,omitempty"`
+	Warnings       []string       `json:"warnings"`
+	Failed         string         `json:"failed,omitempty"` // why the import stopped early
+
+	Rejects *File `json:"rejects,omitempty"` // in the work directory
+}
+
+// ImportRecords imports a file in the same way as POST /v1/imports. If the command is interrupted, the import is
+// cancelled. If the server stops, it continues the import when it starts again.
+var ImportRecords = Operation[ImportInput, ImportResult]{
+	name: "import", Unit: Bytes, reports: true,
+	doFile: func(ctx context.Context, s *service.Service, in ImportInput, file io.Reader, report Progress) (r ImportResult, err error) {
 		org, err := organization(s, in.Org)
 		if err != nil {
 			return r, err
 		}
-		t, err := readTable(file, in.Lines)
-		if err != nil {
+		id, err := importFile(ctx, s, org.ID, in, file, report)
+		if id == uuid.Nil || err != nil {
 			return r, err
 		}
-		t.Entity = in.Entity
-		load := loading{s: s, org: org.ID, in: in, table: t}
-		switch in.Entity {
-		case "accounts":
-			return importInto(ctx, load, s.CRM.Accounts, nil)
-		case "contacts":
-			return importInto(ctx, load, s.CRM.Contacts, nil)
-		case "suppressions":
-			return importInto(ctx, load, s.CRM.Suppressions, s.CRM.SuppressAll)
+		if r, err = importResult(ctx, s, org.ID, id); err == nil && in.Rejects {
+			r.Rejects, err = importRejects(s, org.ID, id)
 		}
-		return r, fmt.Errorf("%q cannot be imported", in.Entity)
+		return r, err
 	},
 }
 
-// readTable starts to read a file. lines says that it contains JSON lines.
-func readTable(file io.Reader, lines bool) (*rows.Reader, error) {
-	open := rows.NewReader
-	if lines {
-		open = rows.NewLineReader
-	}
-	t, err := open(file)
+// importFile stores a file and imports it. It returns an error if nothing was imported.
+func importFile(ctx context.Context, s *service.Service, org uuid.UUID, in ImportInput, file io.Reader, report Progress) (id uuid.UUID, err error) {
+	u, err := s.Imports.NewUpload(org)
 	if err != nil {
-		return nil, fmt.Errorf("the file cannot be imported: %w", err)
+		return id, err
 	}
-	return t, nil
-}
-
-// loading is a running import.
-type loading struct {
-	s     *service.Service
-	org   uuid.UUID
-	in    ImportInput
-	table *rows.Reader
-}
-
-// importInto imports records of a kind. put writes them. If it is nil, they are written as by a batch.
-func importInto[T any](
-	ctx context.Context, l loading, k *record.Kind[T],
-	put func(*store.Tx, []record.Item[T]) ([]record.Outcome, error),
-) (rows.Result, error) {
-	if put == nil {
-		put = func(tx *store.Tx, items []record.Item[T]) ([]record.Outcome, error) {
-			return k.Batch(tx, items, l.in.MatchOn)
+	lasting := context.WithoutCancel(ctx)
+	defer func() { err = errors.Join(err, u.Discard(lasting), u.Close()) }()
+	u.SetName(filepath.Base(in.Name))
+	if err := u.Register(ctx, store.Actor{Operation: "import " + in.Options.Entity}, in.Options); err != nil {
+		return id, err
+	}
+	size, err := io.Copy(u, file)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
 		}
+		return id, errors.Join(err, u.Interrupt(lasting))
 	}
-	var importer *record.Importer[T]
-	err := l.s.Store.View(l.org, func(tx *store.Tx) (err error) {
-		importer, err = k.NewImporter(tx, l.table.Columns, l.in.Map)
+	checked, err := u.Check(in.Options)
+	if err != nil {
+		return id, err
+	}
+	err = u.Run(ctx, checked, func(part float64) { report(int(part*float64(size)), int(size)) })
+	switch cause := context.Cause(ctx); {
+	case err == nil:
+	case errors.Is(cause, errStopping):
+		err = u.Postpone(lasting)
+	case cause != nil:
+		err = u.Cancel(lasting)
+	default:
+		err = u.Fail(lasting, Message(err))
+	}
+	return u.ID(), err
+}
+
+// importResult returns the report of an import.
+func importResult(ctx context.Context, s *service.Service, org, id uuid.UUID) (r ImportResult, err error) {
+	err = s.Store.View(org, func(tx *store.Tx) error {
+		doc, err := s.Imports.Imports.Get(tx, id)
+		m := doc.Record
+		r = ImportResult{
+			ID: id, DryRun: m.DryRun, Encoding: string(m.Encoding), Delimiter: string(m.Delimiter), Rows: m.Rows, Added: m.Added,
+			Updated: m.Updated, Skipped: m.Skipped, ValuesDropped: m.ValuesDropped, Problems: m.Problems,
+			RejectsOmitted: m.RejectsOmitted, Warnings: m.Warnings, Failed: string(m.FailureReason),
+		}
 		return err
 	})
-	if err != nil {
-		return rows.Result{}, err
+	if cause := context.Cause(ctx); cause != nil {
+		r.Failed = cause.Error()
 	}
-	result, err := rows.Load(ctx, l.table, rows.Sink[record.Item[T]]{
-		Make: func(table []rows.Row) (items []record.Item[T], err error) {
-			err = l.s.Store.View(l.org, func(tx *store.Tx) error {
-				items, err = importer.Items(tx, table)
-				return err
-			})
-			return items, err
-		},
-		Put: func(items []record.Item[T]) (done []rows.Outcome, err error) {
-			err = l.s.Store.Update(ctx, l.org, store.Actor{Operation: "import " + l.in.Entity}, func(tx *store.Tx) error {
-				outcomes, err := put(tx, items)
-				done = make([]rows.Outcome, len(outcomes))
-				for i, o := range outcomes {
-					done[i].Added = o.Created
-					if o.Err != nil {
-						done[i].Err = o.Err
-					}
-				}
-				return err
-			})
-			return done, err
-		},
-	})
-	result.Warnings = importer.Warnings()
-	return imported(ctx, l.s, l.in.Entity, result, err)
+	if r.Failed != "" {
+		s.Log.Info("import stopped early", "import", id, "added", r.Added, "updated", r.Updated, "reason", r.Failed)
+	}
+	return r, err
 }
 
-// imported returns the result of an import. An import that failed after it had written rows returns a
-// result with Failed set, because its rows must be reported.
-func imported(ctx context.Context, s *service.Service, entity string, result rows.Result, err error) (rows.Result, error) {
-	if told := len(result.Errors); told < result.Skipped {
-		result.Warnings = append(result.Warnings, fmt.Sprintf("only the first %[2]d of %[1]d invalid rows are shown", result.Skipped, told))
+// importRejects writes the rejects of an import to the work directory.
+func importRejects(s *service.Service, org, id uuid.UUID) (*File, error) {
+	work, err := workDir(s)
+	if err != nil {
+		return nil, err
 	}
-	if cause := context.Cause(ctx); cause != nil {
-		err = cause
+	file, err := makeFile(work, func(w io.Writer) error {
+		parts := 0
+		err := s.Store.View(org, func(tx *store.Tx) (err error) {
+			parts, err = s.Imports.Rejects(tx, id)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return s.Imports.WriteRejects(w, org, id, parts)
+	})
+	if err != nil {
+		_ = os.RemoveAll(work)
 	}
-	if err != nil && result.Added+result.Updated > 0 {
-		result.Failed = strings.TrimSuffix(Message(err), "; nothing was changed")
-		s.Log.Info("import stopped early",
-			"entity", entity, "added", result.Added, "updated", result.Updated, "reason", result.Failed)
-		err = nil
-	}
-	return result, err
+	return &file, err
 }

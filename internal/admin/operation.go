@@ -30,7 +30,9 @@ type Operation[In, Out any] struct {
 	// doLong runs an operation that takes long enough to report its progress.
 	doLong func(context.Context, *service.Service, In, Progress) (Out, error)
 	// doFile runs an operation on a file, which is streamed because the server may not be able to open it.
-	doFile func(context.Context, *service.Service, In, io.Reader) (Out, error)
+	doFile func(context.Context, *service.Service, In, io.Reader, Progress) (Out, error)
+	// reports says that doFile reports its progress. Otherwise it is how much of the file was read.
+	reports bool
 	// createsStore lets the operation create the store if it does not exist.
 	createsStore bool
 }
@@ -59,7 +61,7 @@ func (op *Operation[In, Out]) RunFile(
 // generates the methods of Operation for each type, so they must stay short.
 func (op *Operation[In, Out]) untyped() operation {
 	return operation{
-		name: op.name, createsStore: op.createsStore, isLong: op.do == nil,
+		name: op.name, createsStore: op.createsStore, isLong: op.do == nil, reports: op.reports,
 		newData: func() (in, out any) { return new(In), new(Out) },
 		perform: func(ctx context.Context, s *service.Service, input, output any, file io.Reader, report Progress) (err error) {
 			in, out := input.(*In), output.(*Out)
@@ -67,7 +69,7 @@ func (op *Operation[In, Out]) untyped() operation {
 			case op.doLong != nil:
 				*out, err = op.doLong(ctx, s, *in, report)
 			case op.doFile != nil:
-				*out, err = op.doFile(ctx, s, *in, file)
+				*out, err = op.doFile(ctx, s, *in, file, report)
 			default:
 				*out, err = op.do(ctx, s, *in)
 			}
@@ -80,6 +82,7 @@ func (op *Operation[In, Out]) untyped() operation {
 type operation struct {
 	name                 string
 	createsStore, isLong bool
+	reports              bool
 	newData              func() (in, out any)
 	perform              func(ctx context.Context, s *service.Service, in, out any, file io.Reader, report Progress) error
 }
@@ -92,7 +95,15 @@ var (
 
 func (op operation) run(ctx context.Context, by Caller, in, out any, file io.Reader, size int) error {
 	if file != nil {
-		file = &progressReader{Reader: file, size: size, report: by.Progress}
+		reader := &progressReader{Reader: file, size: size, report: by.Progress}
+		unknown := func(int, int) {}
+		if size == 0 {
+			by.Progress = unknown
+		}
+		if op.reports {
+			reader.report = unknown
+		}
+		file = reader
 	}
 	// A server may start or stop between the two attempts, so both are repeated while the store is locked.
 	for deadline := time.Now().Add(5 * time.Second); ; {
@@ -121,7 +132,7 @@ func (op operation) direct(ctx context.Context, by Caller, in, out any, file io.
 	if err != nil {
 		return err
 	}
-	return errors.Join(op.perform(ctx, s, in, out, file, by.Progress), s.Close())
+	return errors.Join(op.perform(ctx, s, in, out, file, Throttle(by.Progress)), s.Close())
 }
 
 // Message returns the text of an error on one line, without its code, which is meant for programs.

@@ -102,6 +102,6 @@ var DeleteOrg = Operation[Input, RecordCount]{
 		}
 		s.Index.RemoveOrganization(org.ID)
 		s.Webhooks.Sender.Forget(org.ID)
-		return done, s.Store.EmptyTrash(ctx)
+		return done, errors.Join(s.Imports.Forget(org.ID), s.Store.EmptyTrash(ctx))
 	},
 }

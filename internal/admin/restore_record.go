@@ -32,7 +32,7 @@ type RestoreRecordResult struct {
 // RestoreRecord brings one record of a backup back. The record must be missing or damaged.
 var RestoreRecord = Operation[RestoreRecordInput, RestoreRecordResult]{
 	name: "restore-record", Unit: Bytes,
-	doFile: func(ctx context.Context, s *service.Service, in RestoreRecordInput, file io.Reader) (r RestoreRecordResult, err error) {
+	doFile: func(ctx context.Context, s *service.Service, in RestoreRecordInput, file io.Reader, _ Progress) (r RestoreRecordResult, err error) {
 		kind := s.ListNamed(in.Kind)
 		if kind == nil {
 			return r, fmt.Errorf("%q is not a kind of record", in.Kind)

@@ -57,7 +57,7 @@ func TestRestoreField(t *testing.T) {
 		t.Errorf("the check finds %v, want the damaged field", found)
 	}
 
-	_, err = RestoreRecord.doFile(t.Context(), app.Service, RestoreRecordInput{Kind: "fields", ID: field}, bytes.NewReader(file))
+	_, err = RestoreRecord.doFile(t.Context(), app.Service, RestoreRecordInput{Kind: "fields", ID: field}, bytes.NewReader(file), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

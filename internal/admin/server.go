@@ -31,7 +31,7 @@ func Listen(stopping context.Context, s *service.Service) (e service.Endpoint, e
 func handler(stopping context.Context, s *service.Service) http.Handler {
 	mux := http.NewServeMux()
 	for _, op := range []interface{ untyped() operation }{
-		&Init, &CreateOrg, &ListOrgs, &SetOrg, &CreateUser, &ListUsers, &InviteUser, &SetPassword, &CreateKey, &ListKeys, &DeactivateKey, &Check, &Reindex,
+		&Init, &CreateOrg, &ListOrgs, &SetOrg, &CreateUser, &ListUsers, &InviteUser, &SetPassword, &CreateKey, &ListKeys, &DeactivateKey, &Check, &Reindex, &Erase,
 		&ExportOrg, &DeleteOrg, &ImportRecords, &Backup, &RestoreRecord, &Resume, &ImportCatalog, &GenerateCatalog, &CatalogStats,
 		&MailCheck,
 	} {

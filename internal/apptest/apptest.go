@@ -61,11 +61,12 @@ func (l *Log) String() string {
 func Config(dir string) service.Config {
 	cfg := service.Config{Addr: "127.0.0.1:0", DataDir: dir}
 	cfg.Log.Level, cfg.Log.Format = "info", "text"
-	cfg.Limits.BodyBytes, cfg.Limits.ParseBytes = 1<<20, 256<<20
+	cfg.Limits.BodyBytes, cfg.Limits.ImportBytes, cfg.Limits.ParseBytes = 1<<20, 64<<20, 256<<20
 	cfg.Limits.ShutdownTime = time.Minute
 	cfg.Index.CacheBytes = 64 << 20
 	cfg.Sequences.Speed = 1
 	cfg.Research.UnitRate, cfg.TAM.Retention = 2.5, 90*24*time.Hour
+	cfg.Trash.Retention, cfg.Imports.Retention = 30*24*time.Hour, 30*24*time.Hour
 	w := &cfg.Webhooks
 	w.AllowPrivateNetworks, w.Timeout, w.Retention, w.MaxPending, w.Concurrency = true, time.Minute, 30*24*time.Hour, 100_000, 64
 	w.RetrySchedule = []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour}
@@ -262,7 +263,7 @@ func (c Client) In(t testing.TB) Client {
 // URL returns the address of a path.
 func (c Client) URL(path string) string { return c.app.URL + path }
 
-// Get, Delete, Post and Patch make a request. A body is JSON text, or a value to encode.
+// Get, Delete, Post and Patch make a request. A body is JSON text, a Form, or a value to encode.
 func (c Client) Get(path string) *Response { return c.Do(http.MethodGet, path, nil) }
 
 func (c Client) Delete(path string) *Response { return c.Do(http.MethodDelete, path, nil) }
@@ -279,8 +280,11 @@ func (c Client) Do(method, path string, body any, headers ...string) *Response {
 	}
 	t.Helper()
 	var raw []byte
+	contentType := "application/json"
 	switch b := body.(type) {
 	case nil:
+	case Form:
+		raw, contentType = b.encode()
 	case string:
 		raw = []byte(b)
 	case []byte:
@@ -296,7 +300,7 @@ func (c Client) Do(method, path string, body any, headers ...string) *Response {
 		t.Fatal(err)
 	}
 	if raw != nil {
-		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Content-Type", contentType)
 	}
 	if c.Key != "" {
 		req.Header.Set("Authorization", "Bearer "+c.Key)

@@ -199,6 +199,16 @@ func (d *document) checkRequest(input *openapi3filter.RequestValidationInput, bo
 			return fmt.Errorf("undocumented query parameter %s", name)
 		}
 	}
+	if form, isForm, err := formOptions(input.Request.Header, body); isForm {
+		input.Request.Body, input.Options = io.NopCloser(bytes.NewReader(nil)), options(true)
+		if err == nil {
+			err = openapi3filter.ValidateRequest(context.Background(), input)
+		}
+		if err != nil || form == nil {
+			return err
+		}
+		return d.requests.check(form, "paths", input.Route.Path, strings.ToLower(input.Route.Method), "requestBody", "content", formMedia, "schema", "properties", "options")
+	}
 	described := len(body) > 0 && isJSON(input.Request.Header) && op.RequestBody != nil && op.RequestBody.Value.Content[jsonMedia] != nil
 	input.Request.Body = io.NopCloser(bytes.NewReader(body))
 	input.Options = options(described)

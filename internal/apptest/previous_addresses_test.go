@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"prospector/cmd"
+	"prospector/internal/catalog"
 	"prospector/internal/rows"
 )
 
@@ -89,10 +90,10 @@ func (p *previousBuild) agreeOnIdentity(t *testing.T) {
 			t.Errorf("%s with %s created a record: %t, want %t", c.entity, c.value, got, c.want)
 		}
 	}
-	table, err := rows.NewReader(strings.NewReader(
-		"website,name\nxn--zrich-kva.example,Same\nhttps://awaited.example,Awaited\nfacebook.com/delta,Delta\nlinkedin.com/company/alpha,New\n"))
+	table, err := rows.Open(strings.NewReader(
+		"website,name\nxn--zrich-kva.example,Same\nhttps://awaited.example,Awaited\nfacebook.com/delta,Delta\nlinkedin.com/company/alpha,New\n"), rows.Options{})
 	if err == nil {
-		_, err = p.Service.Catalog.ImportCompanies(t.Context(), p.Store, table, nil)
+		_, _, err = p.Service.Catalog.ImportCompanies(t.Context(), p.Store, table, catalog.ImportOptions{})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -110,6 +110,11 @@ func (p *previousBuild) agrees(t *testing.T, c Client) (kinds int) {
 					t.Fatal(err)
 				}
 				exported++
+				for _, name := range []string{"account_name", "contact_name", "campaign_name", "owner_email", "tag_names"} {
+					if _, listed := records[record["id"].(string)][name]; !listed {
+						delete(record, name) // exports have the names of referred records too
+					}
+				}
 				if listed := records[record["id"].(string)]; !reflect.DeepEqual(listed, record) {
 					t.Errorf("the export of %s has %v, the list %v", collection, record, listed)
 				}

@@ -38,6 +38,48 @@ func (r *Response) Is(status int, want ...string) *Response {
 	return r
 }
 
+// Has is Is for a body that may have more members than the JSON, at any depth.
+func (r *Response) Has(status int, want string) *Response {
+	r.t.Helper()
+	r.Is(status)
+	var w, g any
+	if err := json.Unmarshal([]byte(want), &w); err != nil {
+		r.t.Fatalf("the expectation is not JSON: %v", err)
+	}
+	if err := json.Unmarshal(r.Body, &g); err != nil {
+		r.t.Fatalf("%s\nthe response is not JSON: %s", r.what, r.Body)
+	}
+	if diff := diff("", w, only(w, g)); diff != "" {
+		r.t.Fatalf("%s\n%s\nbody: %.2000s", r.what, diff, r.Body)
+	}
+	return r
+}
+
+// only returns g without the members that w does not have.
+func only(w, g any) any {
+	switch w := w.(type) {
+	case map[string]any:
+		if m, is := g.(map[string]any); is {
+			kept := map[string]any{}
+			for k := range w {
+				if v, has := m[k]; has {
+					kept[k] = only(w[k], v)
+				}
+			}
+			return kept
+		}
+	case []any:
+		if l, is := g.([]any); is && len(l) == len(w) {
+			kept := make([]any, len(l))
+			for i := range l {
+				kept[i] = only(w[i], l[i])
+			}
+			return kept
+		}
+	}
+	return g
+}
+
 // Fails requires an error with the status and code, whose message contains the text.
 func (r *Response) Fails(status int, code, message string) *Response {
 	r.t.Helper()

@@ -61,7 +61,8 @@ func openService(b *testing.B, dir string) *service.Service {
 func settings(dir string) service.Config {
 	cfg := service.Config{DataDir: dir}
 	cfg.Log.Level, cfg.Log.Format = "error", "text"
-	cfg.Limits.BodyBytes = 8 << 20
+	cfg.Limits.BodyBytes, cfg.Limits.ImportBytes = 8<<20, 1<<30
+	cfg.Trash.Retention, cfg.Imports.Retention = 30*24*time.Hour, 30*24*time.Hour
 	cfg.Index.CacheBytes = 256 << 20
 	cfg.Research.UnitRate, cfg.TAM.Retention = 1, 24*time.Hour
 	cfg.Sequences.Speed = 1

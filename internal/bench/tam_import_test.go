@@ -55,9 +55,11 @@ func BenchmarkTAMImport(b *testing.B) {
 
 // transfer imports a Preview and returns the time from acceptance to completion.
 func (m *previews) transfer(preview uuid.UUID, market *marketBodies) {
+	plan, err := m.s.TAM.PlanImport(context.Background(), m.org, preview, tam.ImportMax{})
+	m.must(err)
 	var id uuid.UUID
 	m.update(func(tx *store.Tx) error {
-		doc, _, err := m.s.TAM.Accept(tx, preview)
+		doc, _, err := m.s.TAM.Accept(tx, plan)
 		id = doc.ID
 		return err
 	})

@@ -144,3 +144,70 @@ func TestBusinessDays(t *testing.T) {
 	b.shows("Mon, Tue, Wed, Thu, Fri, Sat")
 	b.check()
 }
+
+// TestUserPicker finds a user by first and last name.
+func TestUserPicker(t *testing.T) {
+	b := open(t, 1280)
+	b.signInAsNew()
+	last := fmt.Sprint("Köhler", b.number)
+	user := shared.create(t, "/v1/users", map[string]any{"email": fmt.Sprintf("petra%d@northwind.example", time.Now().UnixNano()), "first_name": "Petra", "last_name": last})
+	task := shared.create(t, "/v1/tasks", map[string]any{"title": "Whose?", "type": "call"})
+	b.visit("/tasks/" + task)
+	_ = eval[bool](b, `[...document.querySelectorAll('dt')].find((e) => e.innerText.startsWith('Owner')).nextElementSibling.querySelector('button').click() || true`)
+	b.until(`document.activeElement.id === 'inline'`)
+	_ = eval[bool](b, `document.activeElement.select() || true`)
+	b.keys("Petra " + last)
+	b.until(`document.querySelector('#inline-options option')?.value === ` + quote("Petra "+last))
+	b.keys(kb.Enter)
+	b.shows("saved")
+	if got := shared.call(t, http.MethodGet, "/v1/tasks/"+task, nil)["data"].(map[string]any)["owner_id"]; got != user {
+		t.Errorf("the owner is %v, want %v", got, user)
+	}
+}
+
+// TestQuestion makes a field that research fills, which a market can then ask about.
+func TestQuestion(t *testing.T) {
+	b := open(t, 1280)
+	b.signInAsNew()
+	key := fmt.Sprint("asked_", b.number)
+	b.visit("/settings/fields")
+	b.click("button", "New…")
+	b.choose("[data-field=entity]", "Accounts")
+	b.focus("[data-field=key]")
+	b.keys(key)
+	b.focus("[data-field=ai]")
+	b.keys("Do they hire? " + key)
+	b.click("dialog button.primary", "Create")
+	b.until(find("td", key))
+	b.visit("/market")
+	b.until(fmt.Sprintf(`[...document.querySelectorAll('[data-field=ask] option')].some((o) => o.text.includes(%s))`, quote("Do they hire? "+key)))
+}
+
+// TestPrice reads on the page of a Preview what its question costs.
+func TestPrice(t *testing.T) {
+	b := open(t, 1280)
+	b.signInAsNew()
+	for _, p := range shared.call(t, http.MethodPost, "/v1/tam/previews/list", map[string]any{})["data"].([]any) {
+		p := p.(map[string]any)
+		if p["status"] != "READY" || p["research"].(map[string]any)["question"] == nil {
+			continue
+		}
+		b.visit(fmt.Sprint("/previews/", p["preview_id"]))
+		cost := p["research"].(map[string]any)["cost"].(map[string]any)
+		b.until(fmt.Sprintf(`document.body.innerText.replaceAll(',', '').includes('Research of %v companies: %v credits')`, cost["companies"], cost["actual_ai_signal_credits"]))
+		return
+	}
+	t.Error("no Preview asks a question")
+}
+
+// TestNobodyEnrolled requires that a campaign that runs does not advise to start it.
+func TestNobodyEnrolled(t *testing.T) {
+	b := open(t, 1280)
+	b.signInAsNew()
+	audience := shared.create(t, "/v1/audiences", map[string]any{"name": fmt.Sprint("Nobody ", b.number), "contact_ids": []string{}})
+	template := shared.first(t, "/v1/sequence-templates/list", map[string]any{"page_size": 1})["id"]
+	for status, text := range map[string]string{"draft": "come in when you start the campaign", "active": "Nobody is enrolled yet."} {
+		b.visit("/campaigns/" + shared.create(t, "/v1/campaigns", map[string]any{"name": fmt.Sprint("Nobody ", status, b.number), "status": status, "audience_ids": []string{audience}, "template_id": template}))
+		b.shows(text)
+	}
+}

@@ -74,18 +74,43 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestFailedPreview shows why a Preview failed, and prepares its market again.
-func TestFailedPreview(t *testing.T) {
-	b := open(t, 1280)
-	b.signInAsNew()
+// newPreview prepares a Preview of the companies of a country that have chiefs and vice presidents.
+func newPreview(t *testing.T, country string) (id string) {
+	t.Helper()
 	made := shared.call(t, http.MethodPost, "/v1/tam/preview", map[string]any{"request_id": fmt.Sprintf("00000000-0000-4000-8000-%012x", time.Now().UnixMicro()&0xffffffffffff), "contact_filters": map[string]any{"include_keywords": []string{"chief", "vp"}},
-		"company_filters": map[string]any{"filtering_rules": map[string]any{"filters": []any{map[string]any{"field": "country", "condition": "is", "value": "Spain"}}}}})
-	id := made["data"].(map[string]any)["preview_id"].(string)
+		"company_filters": map[string]any{"filtering_rules": map[string]any{"filters": []any{map[string]any{"field": "country", "condition": "is", "value": country}}}}})
+	id = made["data"].(map[string]any)["preview_id"].(string)
 	for end := time.Now().Add(20 * time.Second); shared.call(t, http.MethodGet, "/v1/tam/preview/"+id, nil)["data"].(map[string]any)["status"] != "READY"; {
 		if time.Now().After(end) {
 			t.Fatal("the Preview is not prepared")
 		}
 	}
+	return id
+}
+
+// TestImportFirst imports the first two companies of a Preview with at most one contact.
+func TestImportFirst(t *testing.T) {
+	b := open(t, 1280)
+	b.signInAsNew()
+	id := newPreview(t, "Italy")
+	b.ready("/previews/" + id)
+	b.click("button", "Import ")
+	b.shows("contacts are new.")
+	b.focus("[data-field=max_accounts]")
+	b.keys("2")
+	b.focus("[data-field=max_contacts]")
+	b.keys("1")
+	b.screenshot("import-first")
+	b.click("dialog button.primary", "Import ")
+	b.shows("Imported: 2 new accounts and 1 new contacts")
+	shared.call(t, http.MethodDelete, "/v1/tam/preview/"+id, nil)
+}
+
+// TestFailedPreview shows why a Preview failed, and prepares its market again.
+func TestFailedPreview(t *testing.T) {
+	b := open(t, 1280)
+	b.signInAsNew()
+	id := newPreview(t, "Spain")
 	b.ready("/previews")
 	_ = eval[bool](b, slowPreviews)
 	_ = eval[bool](b, `window.failed = true`)

@@ -20,7 +20,7 @@ func TestGraphLabels(t *testing.T) {
 		id := shared.first(t, "/v1/sequence-templates/list", map[string]any{"search": name})["id"].(string)
 		b.visit("/templates/" + id)
 		b.until(`/[0-9]:[0-9]/.test(document.querySelector('.graph').textContent)`)
-		_ = eval[bool](b, `document.querySelector('.graph').scrollIntoView() || true`)
+		_ = eval[bool](b, `(document.querySelector('.graph').scrollIntoView(), true)`)
 		b.screenshot("graph " + name)
 		covered := eval[[]string](b, `(() => { const texts = [...document.querySelectorAll('.graph text')].map((e) => ({ text: e.textContent, box: e.getBBox() })).filter((e) => e.text);
 			return texts.flatMap((a, i) => texts.slice(i + 1).filter((b) => a.box.x < b.box.x + b.box.width && b.box.x < a.box.x + a.box.width && a.box.y + 2 < b.box.y + b.box.height && b.box.y + 2 < a.box.y + a.box.height)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
 
@@ -59,4 +61,21 @@ func (b *tab) arrowTo(selector, option string) {
 	}
 	b.keys(strings.Repeat(key, steps))
 	b.until(wanted + `.selected`)
+}
+
+// TestEscape closes a dialog and the palette on lists, whose own keys have Escape close what is beside the list.
+func TestEscape(t *testing.T) {
+	b := open(t, 1280)
+	b.signInAsNew()
+	for _, path := range []string{"/contacts", "/imports", "/outbox"} {
+		b.ready(path)
+		b.click("button", "+ Filter")
+		b.until(`document.querySelector('dialog[open]')`)
+		b.keys(kb.Escape)
+		b.until(`!document.querySelector('dialog')`)
+		b.run(chromedp.KeyEvent("k", chromedp.KeyModifiers(input.ModifierCtrl)))
+		b.until(`document.activeElement.matches('dialog input')`)
+		b.keys(kb.Escape)
+		b.until(`!document.querySelector('dialog')`)
+	}
 }

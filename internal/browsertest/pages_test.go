@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
@@ -32,6 +33,9 @@ func pagePaths(t *testing.T) map[string]string {
 		"new template": "/templates/new", "webhook": "/settings/webhooks/" + id("webhooks/subscriptions"), "nothing": "/contacts?q=nobodyhasthisname",
 		"companies": "/catalogue/companies", "people": "/catalogue/people", "previews": "/previews", "templates": "/templates", "outbox": "/outbox",
 		"settings": "/settings", "filtered": "/contacts?f=title:contains:vp",
+		"imports": "/imports", "new import": "/imports/new", "import": "/imports/" + shared.someImport(t), "trash": "/settings/trash",
+		"duplicates": "/contacts/duplicates", "no duplicates": "/accounts/duplicates",
+		"dynamic audience": "/audiences/" + shared.create(t, "/v1/audiences", map[string]any{"name": fmt.Sprint("Everybody ", time.Now().UnixNano()), "type": "dynamic", "filters": []any{}}),
 	}
 	for _, name := range []string{"contacts", "accounts", "opportunities", "tasks", "meetings", "audiences", "campaigns"} {
 		paths[name], paths["one of "+name] = "/"+name, "/"+name+"/"+id(name)
@@ -60,6 +64,9 @@ func TestPages(t *testing.T) {
 				b.ready(path)
 				if over := eval[int](b, `Math.max(document.documentElement.scrollWidth - document.documentElement.clientWidth, document.querySelector('main').scrollWidth - document.querySelector('main').clientWidth)`); over > 0 {
 					t.Errorf("the page is %d px too wide", over)
+				}
+				if over := eval[int](b, `document.documentElement.scrollHeight - document.documentElement.clientHeight`); over > 0 {
+					t.Errorf("the page is %d px too high", over)
 				}
 				if n := eval[int](b, `document.querySelectorAll('h1').length`); n != 1 {
 					t.Errorf("%d headings of the first level", n)

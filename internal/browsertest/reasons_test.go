@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // apiReasons returns the reasons that the API describes: the values of properties whose name ends with reason, and the
@@ -67,5 +68,37 @@ func TestReasons(t *testing.T) {
 		if raw := eval[[]string](b, `document.querySelector('main').innerText.match(/\b[A-Za-z]+_[A-Za-z_]+\b/g) || []`); len(raw) > 0 {
 			t.Errorf("%s shows %v", name, raw)
 		}
+	}
+}
+
+// TestLeftAudience requires that the page of a contact who left an audience says so, and does not advise to add them to it.
+func TestLeftAudience(t *testing.T) {
+	b := open(t, 1280)
+	b.signInAsNew()
+	title := fmt.Sprint("Leaver", b.number)
+	contact := shared.create(t, "/v1/contacts", map[string]any{"first_name": "Jan", "last_name": title, "title": title, "email": strings.ToLower(title) + "@left.example"})
+	audience := shared.create(t, "/v1/audiences", map[string]any{"name": title, "type": "dynamic", "filters": []any{map[string]any{"field": "title", "condition": "is", "value": title}}})
+	shared.create(t, "/v1/campaigns", map[string]any{"name": title, "status": "active", "audience_ids": []string{audience}, "template_id": shared.first(t, "/v1/sequence-templates/list", map[string]any{"page_size": 1})["id"]})
+	wait := func(is func(sequence map[string]any) bool) {
+		t.Helper()
+		query := map[string]any{"filters": []any{map[string]any{"field": "contact_id", "condition": "is", "value": contact}}}
+		for end := time.Now().Add(20 * time.Second); ; {
+			found := shared.call(t, http.MethodPost, "/v1/sequences/list", query)["data"].([]any)
+			if len(found) == 1 && is(found[0].(map[string]any)) {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("the sequences are %v", found)
+			}
+		}
+	}
+	wait(func(s map[string]any) bool { return s["next_due_at"] != nil }) // a step that waits is skipped
+	shared.call(t, http.MethodPatch, "/v1/contacts/"+contact, map[string]any{"title": "Somebody else"})
+	wait(func(s map[string]any) bool { return s["reason"] == "left_audience" })
+	b.ready("/contacts/" + contact)
+	b.shows("left the audience of a campaign, which does not go on")
+	b.shows("stopped: left the audience")
+	if eval[bool](b, `document.querySelector('main').innerText.includes('left_audience') || document.querySelector('main').innerText.includes('Add Jan')`) {
+		t.Error("the page names the reason as the API does, or advises to add the contact")
 	}
 }

@@ -45,4 +45,12 @@ func TestScreenshots(t *testing.T) {
 			b.screenshot(c.name)
 		})
 	}
+	t.Run("import", func(t *testing.T) {
+		b := open(t, 1280)
+		b.signIn()
+		b.visit("/imports/new")
+		b.chooseFile("customers.csv", "Vorname;Nachname;E-Mail;Firma;Position;Mitarbeiter\nJürgen;Groß;juergen@alder.example;Alder Analytics;Geschäftsführer;51-200\nMaría;Peña;maria@birch.example;Birch Labs;VP Sales;1.200\nLeo;Marino;keine Adresse;Cedar;CTO;k.A.\n")
+		b.until(bar("Rows") + ` === '3'`)
+		b.screenshot("import")
+	})
 }

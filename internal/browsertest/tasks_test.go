@@ -75,7 +75,7 @@ func findPerson(b *tab) {
 }
 
 func learnWhy(b *tab) {
-	sequence := shared.first(b.t, "/v1/sequences/list", map[string]any{"page_size": 1, "filters": []any{map[string]any{"field": "status", "condition": "is", "value": "stopped"}}})
+	sequence := shared.first(b.t, "/v1/sequences/list", map[string]any{"page_size": 1, "filters": []any{map[string]any{"field": "reason", "condition": "is", "value": "replied"}}})
 	b.click("button", "Search")
 	b.until(`document.activeElement.matches('dialog input')`)
 	contact := shared.call(b.t, http.MethodGet, fmt.Sprint("/v1/contacts/", sequence["contact_id"]), nil)["data"].(map[string]any)

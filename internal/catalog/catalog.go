@@ -73,13 +73,15 @@ type Catalog struct {
 	CompanyList *index.Kind
 	PersonList  *index.Kind
 
-	hosts *address.Hosts
+	hosts    *address.Hosts
+	erasures *record.Erasures
+	erased   *store.Table[erased]
 }
 
 // New declares the tables and lists of the catalog. hosts decides which websites identify a company.
 func New(hosts *address.Hosts) *Catalog {
 	c := &Catalog{
-		hosts: hosts,
+		hosts: hosts, erasures: record.NewErasures(), erased: newErased(),
 		Companies: record.NewTable("companies", []store.Unique[Company]{{
 			Name: byID, Of: func(c *Company) []byte { return []byte(c.ID) },
 		}}, []store.Key[Company]{

@@ -29,7 +29,7 @@ func (c *Catalog) Generate(ctx context.Context, st *store.Store, g Generation, r
 	done, total := 0, g.Companies*(1+g.PeoplePerCompany)
 	var people []item[Person]
 	write := func() error {
-		_, err := putAll(ctx, st, operation, people, c.putPerson)
+		_, err := putAll(ctx, st, operation, people, c.putPerson, nil)
 		done += len(people)
 		people = people[:0]
 		report(done, total)
@@ -40,7 +40,7 @@ func (c *Catalog) Generate(ctx context.Context, st *store.Store, g Generation, r
 		for i := from; i < min(from+generateChunk, g.Companies); i++ {
 			companies = append(companies, item[Company]{rec: g.company(i)})
 		}
-		if _, err := putAll(ctx, st, operation, companies, c.putCompany); err != nil {
+		if _, err := putAll(ctx, st, operation, companies, c.putCompany, nil); err != nil {
 			return err
 		}
 		done += len(companies)

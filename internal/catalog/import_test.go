@@ -49,30 +49,30 @@ func (m *market) verify() {
 
 // summary returns the numbers of added, updated and skipped rows, then one line for each error and
 // each warning.
-func summary(r rows.Result) string {
+func summary(r rows.Report, warnings []string) string {
 	lines := []string{fmt.Sprintf("%d+%d-%d", r.Added, r.Updated, r.Skipped)}
-	for _, e := range r.Errors {
-		lines = append(lines, fmt.Sprintf("%d: %s", e.Line, e.Message))
+	for _, p := range r.Problems.List() {
+		lines = append(lines, p.String())
 	}
-	return strings.Join(append(lines, r.Warnings...), "\n")
+	return strings.Join(append(lines, warnings...), "\n")
 }
 
-func (m *market) load(people bool, text string, renamed map[string]string) (rows.Result, error) {
+func (m *market) load(people bool, text string, o ImportOptions) (rows.Report, []string, error) {
 	m.t.Helper()
-	table, err := rows.NewReader(strings.NewReader(text))
+	table, err := rows.Open(strings.NewReader(text), rows.Options{})
 	if err != nil {
 		m.t.Fatal(err)
 	}
 	if people {
-		return m.ImportPeople(m.t.Context(), m.st, table, renamed)
+		return m.ImportPeople(m.t.Context(), m.st, table, o)
 	}
-	return m.ImportCompanies(m.t.Context(), m.st, table, renamed)
+	return m.ImportCompanies(m.t.Context(), m.st, table, o)
 }
 
 func (m *market) imports(people bool, text string, want ...string) {
 	m.t.Helper()
-	r, err := m.load(people, text, nil)
-	if got := summary(r); err != nil || got != strings.Join(want, "\n") {
+	r, warnings, err := m.load(people, text, ImportOptions{})
+	if got := summary(r, warnings); err != nil || got != strings.Join(want, "\n") {
 		m.t.Fatalf("%s\nreturns %s, %v\nwant    %s", text, got, err, strings.Join(want, "\n"))
 	}
 }
@@ -125,7 +125,11 @@ func (m *market) wantPeople(fields string, want ...string) {
 // columnsOf returns the columns of a header. Together with rowOf it makes a table of one row.
 func columnsOf(t *testing.T, header string, fields rows.Fields[*rows.Target]) *rows.Columns[*rows.Target] {
 	t.Helper()
-	c, err := rows.NewColumns(strings.Split(strings.TrimSpace(header), ","), nil, fields)
+	table, err := rows.Open(strings.NewReader(header), rows.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := rows.NewColumns(table, nil, "", fields)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,21 +147,21 @@ func TestImportCompanies(t *testing.T) {
 		",Nowhere,n/a,0,,,,\r\n"+
 		"c4,,nameless.example,,,,,\r\n"+
 		"c5,Short\r\n",
-		"3+0-3", `4: employee_count: "51-200" is not an integer`, "7: name: required", "8: 2 cells, but the header has 8",
-		`column "Color" was ignored: companies have no such field`, "rows imported without their invalid website: 2 (line 5, 6)")
+		"5+0-1", `2 rows, first line 4: Website: "http://" is not a website or domain such as acme.example`,
+		`line 6: Website: "n/a" means no value`, "line 7: name: required", `column "Color" was ignored: companies have no such field`)
 	fields := "id name website employee_count keywords technologies description"
 	acme := "c1|Acme|acme.com|250|saas|cloud|b2b||makes \"things\",\r\nand more"
-	m.wantCompanies(fields, acme, "c3|Hooli||||Go|", "made|Nowhere||0|||")
+	m.wantCompanies(fields, acme, "c2|Globex||51|||", "c3|Hooli||||Go|", "made|Nowhere||0|||", "c5|Short|||||")
 
 	// Rows with an id update the company with that id. Empty cells and missing columns change
 	// nothing, so the name is not required.
 	m.companies("id,name,employee_count,technologies\nc1,,300,\nc3,Hooli Inc.,,Go\n", "0+2-0")
 	acme = strings.Replace(acme, "250", "300", 1)
-	m.wantCompanies(fields, acme, "c3|Hooli Inc.||||Go|", "made|Nowhere||0|||")
+	m.wantCompanies(fields, acme, "c2|Globex||51|||", "c3|Hooli Inc.||||Go|", "made|Nowhere||0|||", "c5|Short|||||")
 	// Rows without an id update the oldest company with the website.
-	m.companies("website,industry\nwww.ACME.com,Tools\nhttps://other.example/,\n", "0+1-1", "3: name: required")
+	m.companies("website,industry\nwww.ACME.com,Tools\nhttps://other.example/,\n", "0+1-1", "line 3: name: required")
 	m.companies("id,website,name\nc6,acme.com,Acme II\n,acme.com,Acme I\n", "1+1-0")
-	m.wantCompanies("id name website industry", "c1|Acme I|acme.com|Tools", "c3|Hooli Inc.||", "made|Nowhere||", "c6|Acme II|acme.com|")
+	m.wantCompanies("id name website industry", "c1|Acme I|acme.com|Tools", "c2|Globex||", "c3|Hooli Inc.||", "made|Nowhere||", "c5|Short||", "c6|Acme II|acme.com|")
 	// Rows with neither always add a company, even if the name exists.
 	m.companies("name\nNowhere\nNowhere\n", "2+0-0")
 }
@@ -191,17 +195,17 @@ func TestImportPeople(t *testing.T) {
 		"p5,Eve,,not an address,,Owner,,,n/a\n"+
 		"p6,,,not an address,,CEO,,,\n"+
 		"p7,,,,,CEO,,c1,\n",
-		"4+0-3", `5: seniority: "Chief" is not one of: Individual Contributor, Senior Individual Contributor, Manager, Senior Manager, Director, Senior Director, VP, SVP, EVP, C-Level, Founder`,
-		"7: email: required, or linkedin_url, or first_name or last_name", "8: email: required, or linkedin_url, or first_name or last_name",
-		"rows imported without their invalid company_website: 1 (line 6)", "rows imported without their invalid email: 1 (line 6)")
+		"5+0-2", `3 rows, first line 5: email: "not an address" is not an email address`,
+		`line 5: seniority: "Chief" is not one of: Individual Contributor, Senior Individual Contributor, Manager, Senior Manager, Director, Senior Director, VP, SVP, EVP, C-Level, Founder`,
+		`line 6: company_website: "n/a" means no value`, "2 rows, first line 7: email: required, or linkedin_url, or first_name or last_name")
 	fields := "id first_name last_name email title seniority company_id"
-	m.wantPeople(fields, "p1|Ada||ada@acme.example|VP Sales|VP|c1", "p2||Berg||Engineer|VP|c3", "p3||||||c9", "p5|Eve|||Owner|Founder|")
+	m.wantPeople(fields, "p1|Ada||ada@acme.example|VP Sales|VP|c1", "p2||Berg||Engineer|VP|c3", "p3||||||c9", "p4|Dan|||Boss|Individual Contributor|", "p5|Eve|||Owner|Founder|")
 
 	// People without an id are found by their LinkedIn URL, or else by their email.
 	m.people("linkedin_url,email,first_name,title\nlinkedin.com/in/cid,ADA@acme.example,Cid,\n,ADA@Acme.example,,SVP Sales\nlinkedin.com/in/ada,ada@ACME.example,,\n,zoe@acme.example,Zoe,\n",
 		"1+3-0")
 	m.wantPeople(fields+" linkedin_url", "p1|Ada||ada@ACME.example|SVP Sales|SVP|c1|linkedin.com/in/ada", "p2||Berg||Engineer|VP|c3|",
-		"p3|Cid||ADA@acme.example|||c9|linkedin.com/in/cid", "p5|Eve|||Owner|Founder||", "made|Zoe||zoe@acme.example||||")
+		"p3|Cid||ADA@acme.example|||c9|linkedin.com/in/cid", "p4|Dan|||Boss|Individual Contributor||", "p5|Eve|||Owner|Founder||", "made|Zoe||zoe@acme.example||||")
 }
 
 // TestEmployers imports people before their employers, which they name by website or by id.
@@ -265,14 +269,15 @@ func TestImportLines(t *testing.T) {
 {"id": 23, "name": "Twice", "Name": "Again"}
 {"id": true, "name": "True"}
 {"id": 24, "name": "Half"
-`, "1+1-9", "3: name: required", "4: name: must not contain NUL characters", "5: website: must be a string", "6: keywords[0]: must be a string",
-		"7: id: must be at most 255 characters, not 256", "8: name: must be at most 10000 characters, not 10001", "9: name: given twice", "10: id: must be a string",
-		"11: the line must be one JSON object: unexpected end")
-	m.wantCompanies("id name website employee_count keywords technologies country", "17|Acme|acme.example|40|saas|cloud|Go|Java|DE")
+`, "5+1-5", "2 rows, first line 3: name: required", `line 5: website: "5" is not a website or domain such as acme.example`, `line 6: keywords: "1" must be a string`,
+		"line 7: id: must be at most 255 characters, not 256", `line 8: name: "`+strings.Repeat("x", 200)+`…" must be at most 10000 characters, not 10001`,
+		`line 9: Name: "Again" is given twice`, "line 10: id: must be a string", "line 11: the line must be one JSON object: unexpected end")
+	m.wantCompanies("id name website employee_count keywords technologies country", "17|Acme|acme.example|40|saas|cloud|Go|Java|DE",
+		"19|Nul|||||", "20|Number|||||", "21|List|||||", "23|Twice|||||")
 	m.people(`{"id": 1, "first_name": "Ada", "company_id": 17}
 {"id": 2, "first_name": "Bob", "company_website": 17}
-`, "1+0-1", "2: company_website: must be a string")
-	m.wantPeople("id company_id", "1|17")
+`, "2+0-0", `line 2: company_website: "17" is not a website or domain such as acme.example`)
+	m.wantPeople("id company_id", "1|17", "2|")
 }
 
 // TestImportRefusals checks which columns cause the whole table to be refused.
@@ -285,19 +290,18 @@ func TestImportRefusals(t *testing.T) {
 		want    string
 	}{
 		{false, "pet,color\nRex,red\n", nil, "no column is a field of companies"},
-		{false, "name,Name\na,b\n", nil, `columns "name" and "Name" both set name`},
 		{false, "name,web\na,b\n", map[string]string{"web": "company_website"}, `"web" is mapped to "company_website", which is not an importable field of companies`},
 		{true, "name,web\na,b\n", map[string]string{"mail": "email"}, `"mail" is mapped, but the file does not have it`},
 	} {
 		t.Run(c.want, func(t *testing.T) {
-			if _, err := m.load(c.people, c.text, c.renamed); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, _, err := m.load(c.people, c.text, ImportOptions{Mapping: c.renamed}); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("the error for %q is %v, want %s", c.text, err, c.want)
 			}
 		})
 	}
-	r, err := m.load(true, "Employer,Given name\nacme.example,Ada\n", map[string]string{"Employer": "company_website", "Given name": "first_name"})
-	if summary(r) != "1+0-0" || err != nil {
-		t.Error(summary(r), err)
+	r, warnings, err := m.load(true, "Employer,Given name\nacme.example,Ada\n", ImportOptions{Mapping: map[string]string{"Employer": "company_website", "Given name": "first_name"}})
+	if summary(r, warnings) != "1+0-0" || err != nil {
+		t.Error(summary(r, warnings), err)
 	}
 	m.wantStats(Stats{0, 1, 1})
 }
@@ -375,5 +379,42 @@ func TestImportSharedHosts(t *testing.T) {
 	}
 	if want := map[string]string{"Ann": "", "Bob": "Zürich AG", "Cem": "Later", "Dee": ""}; !maps.Equal(employers, want) {
 		t.Errorf("people work for %q, want %q", employers, want)
+	}
+}
+
+// TestImportWithOptions imports the same dirty table as a dry run, strictly, and then for good.
+func TestImportWithOptions(t *testing.T) {
+	m := newMarket(t)
+	text := "Firma;Webseite;Mitarbeiter;Umsatz;Gründungsjahr\n" +
+		"Acme GmbH;www.acme.example;51-200;1.250,50;1999\n" +
+		"Globex AG;globex.example;1.200+;1,2 Mio. €;k.A.\n" +
+		"Hooli;hooli.example;viele;$5M;2001\n" +
+		";;;;1\n"
+	problems := []string{`line 3: Gründungsjahr: "k.A." means no value`, `line 4: Mitarbeiter: "viele" is not an integer`, "line 5: name: required"}
+	dry, _, err := m.load(false, text+strings.Repeat("Acme GmbH;acme.example;;;\n", 1500), ImportOptions{DryRun: true})
+	if want := strings.Join(append([]string{"3+1500-1"}, problems...), "\n"); err != nil || summary(dry, nil) != want || dry.ValuesDropped != 2 {
+		t.Errorf("the dry run returns %s, %v", summary(dry, nil), err)
+	}
+	m.wantCompanies("name")
+	var rejects strings.Builder
+	table, err := rows.Open(strings.NewReader(text), rows.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := rows.NewRejects(&rejects, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	strict, _, err := m.ImportCompanies(t.Context(), m.st, table, ImportOptions{OnBadValue: "skip_row", Rejects: to})
+	want := "\ufeffFirma;Webseite;Mitarbeiter;Umsatz;Gründungsjahr;why skipped\n" +
+		"Hooli;hooli.example;viele;$5M;2001;\"Mitarbeiter: \"\"viele\"\" is not an integer\"\n;;;;1;name: required\n"
+	if err != nil || strict.Added != 2 || strict.Skipped != 2 || rejects.String() != want {
+		t.Errorf("%+v, %v, %q", strict, err, rejects.String())
+	}
+	m.companies(text, append([]string{"1+2-1"}, problems...)...)
+	m.wantCompanies("name website employee_count annual_revenue founded_year",
+		"Acme GmbH|acme.example|51|1250.5|1999", "Globex AG|globex.example|1200|1200000|", "Hooli|hooli.example||5000000|2001")
+	if r, _, err := m.load(false, text, ImportOptions{Locale: "klingon!"}); err == nil {
+		t.Errorf("an unknown locale is accepted: %+v", r)
 	}
 }

@@ -16,6 +16,9 @@ import (
 // address.
 func (c *Catalog) putPerson(tx *store.Tx, it *item[Person]) (added bool, err error) {
 	in := it.rec
+	if erased, err := c.isErased(tx, string(in.Email)); err != nil || erased {
+		return false, err
+	}
 	id, found, err := c.findPerson(tx, in)
 	if err != nil {
 		return false, err

@@ -40,7 +40,7 @@ func TestSeniority(t *testing.T) {
 // TestSenioritiesAreAllowed checks that the field accepts every derived seniority.
 func TestSenioritiesAreAllowed(t *testing.T) {
 	for _, s := range seniorities {
-		p := newItem[Person](columnsOf(t, "title,seniority\n", PersonFields()), rowOf("x", s.seniority))
+		p := newItem[Person](columnsOf(t, "title,seniority\n", PersonFields()), rowOf("x", s.seniority), false)
 		if p.problem != nil || string(p.rec.Seniority) != s.seniority {
 			t.Errorf("%s: %v", s.seniority, p.problem)
 		}

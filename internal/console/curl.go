@@ -17,10 +17,10 @@ const (
 	sessionCredential = "session"
 )
 
-// newCurl returns the command of a request. $KEY and ids are shell variables.
-func newCurl(verb, path, credential string, body json.RawMessage) curl {
+// newCurl returns the command of a request with a body or the parts of a form. $KEY and ids are shell variables.
+func newCurl(verb, path, credential string, body json.RawMessage, form []string) curl {
 	c := curl{Before: "curl "}
-	if verb != "GET" && (verb != "POST" || body == nil) {
+	if verb != "GET" && (verb != "POST" || body == nil && form == nil) {
 		c.Before += "-X " + verb + " "
 	}
 	if strings.Contains(path, "$") {
@@ -41,6 +41,9 @@ func newCurl(verb, path, credential string, body json.RawMessage) curl {
 		text := strings.ReplaceAll(indented(body, "  "), "'", `'\''`)
 		text = inQuotes.ReplaceAllStringFunc(text, func(s string) string { return `"'` + strings.Trim(s, `"`) + `'"` })
 		c.After += " \\\n  -H 'Content-Type: application/json' \\\n  -d '" + text + "'"
+	}
+	for _, part := range form {
+		c.After += " \\\n  -F '" + part + "'"
 	}
 	return c
 }

@@ -172,6 +172,7 @@ func (d *document) operation(verb, path string, m *method) operation {
 		}
 	}
 	var example json.RawMessage
+	var files []string
 	if m.RequestBody != nil {
 		r := resolve(m.RequestBody, m.RequestBody.Ref, d.Components.RequestBodies)
 		if bodies := requests.bodies(r); len(bodies) > 0 {
@@ -179,8 +180,11 @@ func (d *document) operation(verb, path string, m *method) operation {
 			o.Body.Required = r.Required
 		}
 		example = d.request(verb, path, r)
+		if form := r.Content[formMedia].Schema; form != nil {
+			files = d.form(form)
+		}
 	}
-	o.Curl = newCurl(verb, shown, credential, example)
+	o.Curl = newCurl(verb, shown, credential, example, files)
 	for _, status := range slices.Sorted(maps.Keys(m.Responses)) {
 		r := resolve(m.Responses[status], m.Responses[status].Ref, d.Components.Responses)
 		if len(r.Codes) > 0 {
@@ -222,6 +226,21 @@ func (d *document) request(verb, path string, r *content) json.RawMessage {
 		return sample
 	}
 	return nil
+}
+
+const formMedia = "multipart/form-data"
+
+// form returns the parts of a form as curl takes them.
+func (d *document) form(s *schema) (parts []string) {
+	for _, p := range s.Properties {
+		if p.schema.Format == "binary" {
+			parts = append(parts, p.name+"=@contacts.csv")
+			continue
+		}
+		value := sampler{doc: d, maxMembers: 3}.sample(p.schema, "", p.name, nil)
+		parts = append(parts, p.name+"="+string(value)+";type=application/json")
+	}
+	return parts
 }
 
 func (d describer) bodies(r *content) []body {

@@ -25,14 +25,14 @@ type Hole = ((event: any) => unknown) | {} | null | undefined;
 
 type Params = { path: string; args: Record<string, string>; search: URLSearchParams };
 type Keys = Record<string, (event: KeyboardEvent) => void>;
-// A page: load returns its model, view renders it, leave may refuse to leave it, close ends what load began.
+// A page: load returns its model, view renders it, close ends what load began. A model with isDirty is left only after a
+// question.
 type PageModule = {
   title: (model: any) => string;
   load: (params: Params, signal: AbortSignal, previous?: any) => Promise<any>;
   view: (model: any) => unknown;
   keys?: (model: any) => Keys;
   actions?: (model: any) => Action[];
-  leave?: (model: any) => Promise<boolean> | boolean;
   close?: (model: any) => void;
 };
 type Route = { pattern: string; load: () => Promise<{ default: PageModule }> };
@@ -43,7 +43,7 @@ type FieldOptions = {
   name: string; label: string; type?: string; help?: string; options?: { value: string; label: string }[]; required?: boolean;
   rows?: number; reference?: string | null; placeholder?: string; autocomplete?: string;
 };
-type ControlOptions = FieldOptions & { id: string; value: any; set: (value: any) => void; error?: string };
+type ControlOptions = FieldOptions & { suggestions?: { value: string; label: string }[]; id: string; value: any; set: (value: any) => void; error?: string };
 
 type Column = { key: string; label: string; width: number; number?: boolean; sortable?: boolean; view: (record: any, row: number) => unknown };
 type TableOptions = {
@@ -67,6 +67,7 @@ type TableOptions = {
 type Entity = {
   entity: string; title: string; one: string; path: string; list: string; columns: string[]; search: string; sort?: string;
   create?: string[]; empty: string; canExport?: boolean; actions?: string[];
+  links?: [string, string][]; hasDuplicates?: boolean;
   href?: ''; // the records have no page
   quick?: [string, string][]; // often used views: a label and the query of the URL
 };

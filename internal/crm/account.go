@@ -3,6 +3,7 @@ package crm
 import (
 	"github.com/google/uuid"
 
+	"prospector/internal/address"
 	"prospector/internal/fault"
 	"prospector/internal/record"
 	"prospector/internal/shape"
@@ -40,8 +41,16 @@ func (c *CRM) accountRules() record.Rules[Account] {
 			a.Website = shape.Text(c.hosts.Website(string(a.Website)))
 			return nil
 		},
+		CanMerge: true, SourceOf: func(a *Account) string { return a.Origin.SourceID },
 		Match: matchable("accounts", c.hosts), MatchVersion: c.hosts.Version(),
-		Keys: []store.Key[Account]{sourceKey(func(a *Account) *Origin { return &a.Origin })},
+		Alike: &record.Alike[Account]{
+			Key: accountNameKey, Version: address.Version,
+			Prefix: func(a *Account) string { return AccountNameKey(a.Name, "") }, Same: c.isSameAccount,
+		},
+		Keys: []store.Key[Account]{
+			sourceKey(func(a *Account) *Origin { return &a.Origin }),
+			store.TextKey(byLinkedIn, accountLinkedIn).At(address.Version),
+		},
 		AfterUpdate: func(tx *store.Tx, _, after *Account) error {
 			if c.hooks.AccountChanged == nil {
 				return nil

@@ -13,7 +13,7 @@ import (
 // Common holds the fields that accounts, contacts, opportunities, tasks and meetings share.
 type Common struct {
 	ExternalID shape.Text   `json:"external_id" label:"External ID" doc:"The record's id in another system, unique within the entity."`
-	Tags       shape.IDs    `json:"tags" rule:"ref=tags,maxlen=1000,edits"`
+	Tags       shape.IDs    `json:"tags" rule:"ref=tags,maxlen=1000,edits,named" doc:"Tags, given by their ids or names."`
 	Custom     shape.Custom `json:",embed"`
 }
 
@@ -34,7 +34,11 @@ func sourceKey[T any](origin func(*T) *Origin) store.Key[T] {
 
 // FindBySource returns the oldest record of a kind that was imported from a row of the catalog.
 func FindBySource[T any](tx *store.Tx, k *record.Kind[T], sourceID string) (uuid.UUID, bool, error) {
-	return k.Table.Oldest(tx, bySource, []byte(sourceID))
+	id, found, err := k.Table.Oldest(tx, bySource, []byte(sourceID))
+	if err != nil || found {
+		return id, found, err
+	}
+	return k.FindMergedSource(tx, sourceID)
 }
 
 // FoldName returns a name in the form in which unique names are compared: in lower case, trimmed,

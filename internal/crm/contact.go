@@ -2,6 +2,7 @@ package crm
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -61,7 +62,21 @@ func (c *CRM) contactRules() record.Rules[Contact] {
 			}
 			return c.hooks.ContactDeleted(tx, contact.ID)
 		},
+		CanMerge: true, SourceOf: func(c *Contact) string { return c.Origin.SourceID },
+		SetsOf: c.hooks.AudiencesOf,
+		AfterRestore: func(tx *store.Tx, contact *Contact, audiences []uuid.UUID) error {
+			if c.hooks.ContactRestored == nil {
+				return nil
+			}
+			return c.hooks.ContactRestored(tx, contact.ID, audiences)
+		},
 		Match: matchable("contacts", c.hosts), MatchVersion: address.Version,
+		Identifies: func(field, text string) bool {
+			return field != "linkedin_url" || strings.Contains(address.LinkedIn(text), "linkedin.")
+		},
+		Alike: &record.Alike[Contact]{
+			Key: contactNameKey, Version: address.Version, Prefix: contactNameKey, Same: isSameContact,
+		},
 		Keys: []store.Key[Contact]{sourceKey(func(c *Contact) *Origin { return &c.Origin })},
 	}
 }

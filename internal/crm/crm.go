@@ -25,6 +25,7 @@ type CRM struct {
 	Fields        *record.Kind[Field]
 	Views         *record.Kind[View]
 	Suppressions  *record.Kind[Suppression]
+	Erasures      *record.Erasures
 
 	hooks  Hooks
 	hosts  *address.Hosts
@@ -38,6 +39,14 @@ type Hooks struct {
 	AccountChanged func(tx *store.Tx, account uuid.UUID) error
 	ContactChanged func(tx *store.Tx, before, after *Contact) error
 	ContactDeleted func(tx *store.Tx, contact uuid.UUID) error
+	// AudiencesOf returns the audiences that a contact belongs to. ContactRestored gets them when the contact
+	// comes back from the trash.
+	AudiencesOf     func(tx *store.Tx, contact uuid.UUID) ([]uuid.UUID, error)
+	ContactRestored func(tx *store.Tx, contact uuid.UUID, audiences []uuid.UUID) error
+	// ContactsMerged is called when contacts are merged into another, before that one gets its new values.
+	ContactsMerged func(tx *store.Tx, into uuid.UUID, contacts []uuid.UUID) error
+	// FieldCreated is called when a custom field of contacts is created.
+	FieldCreated func(tx *store.Tx) error
 	// TaskClosed is called when an open task is completed, cancelled or deleted. after is nil if it
 	// is deleted.
 	TaskClosed func(tx *store.Tx, task uuid.UUID, after *Task) error
@@ -51,7 +60,7 @@ type Hooks struct {
 // New declares the kinds in the set, which must already contain the users. hosts decides which
 // websites identify an account.
 func New(set *record.Set, hosts *address.Hosts, hooks Hooks) *CRM {
-	c := &CRM{set: set, hosts: hosts, hooks: hooks}
+	c := &CRM{Erasures: record.NewErasures(), set: set, hosts: hosts, hooks: hooks}
 	c.Accounts = addEntity(c, c.accountRules())
 	c.Accounts.List.Hosts = hosts
 	c.Contacts = addEntity(c, c.contactRules())

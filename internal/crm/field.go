@@ -78,6 +78,12 @@ func (c *CRM) fieldRules() record.Rules[Field] {
 			},
 		}},
 		Check: c.checkField, Entries: "allowed_values", CheckEntry: checkAllowed,
+		AfterInsert: func(tx *store.Tx, f *Field) error {
+			if c.hooks.FieldCreated == nil || string(f.Entity) != c.Contacts.Entity {
+				return nil
+			}
+			return c.hooks.FieldCreated(tx)
+		},
 		AfterDelete: func(tx *store.Tx, f *Field) error {
 			if f.Key == "" { // it was damaged, so its values cannot be found
 				return nil

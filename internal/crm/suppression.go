@@ -2,7 +2,6 @@ package crm
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 
 	"github.com/google/uuid"
@@ -20,7 +19,9 @@ type Suppression struct {
 	record.Head
 	Email  shape.Text `json:"email" rule:"format=email" doc:"Set either email or domain, not both."`
 	Domain shape.Text `json:"domain" rule:"format=domain" doc:"Includes all subdomains."`
-	Reason shape.Text `json:"reason"`
+	Reason shape.Text `json:"reason" doc:"erased if a person was erased: then neither email nor domain is known, but the address is suppressed."`
+
+	erased erasedHash
 }
 
 // bySubject is the secondary key that finds suppressions by what they suppress.
@@ -28,6 +29,9 @@ const bySubject = "subject"
 
 // subject returns the address or domain in canonical form. Only an address contains an @.
 func (s *Suppression) subject() string {
+	if s.erased.Hash != "" {
+		return erasedSubject + s.erased.Hash
+	}
 	if s.Email != "" {
 		return address.Key(string(s.Email))
 	}
@@ -122,27 +126,6 @@ func (c *CRM) SuppressEmail(tx *store.Tx, email, reason string) error {
 	return c.afterSuppress(tx, &doc.Record)
 }
 
-// SuppressAll adds each valid item to the suppression list.
-func (c *CRM) SuppressAll(tx *store.Tx, items []record.Item[Suppression]) ([]record.Outcome, error) {
-	outcomes := make([]record.Outcome, len(items))
-	for i := range items {
-		o := &outcomes[i]
-		err := tx.Try(func() error {
-			draft, err := items[i].Draft()
-			if err != nil {
-				return err
-			}
-			doc, created, err := c.Suppress(tx, draft)
-			o.ID, o.Created = doc.ID, created
-			return err
-		})
-		if err != nil && !errors.As(err, &o.Err) {
-			return nil, err
-		}
-	}
-	return outcomes, nil
-}
-
 // IsSuppressed reports whether an email address, its domain or a parent domain is on the
 // suppression list, in any spelling.
 func (c *CRM) IsSuppressed(tx *store.Tx, email string) bool {
@@ -150,14 +133,18 @@ func (c *CRM) IsSuppressed(tx *store.Tx, email string) bool {
 		return false
 	}
 	key := address.Key(email)
-	return c.isListed(tx, key) || c.listsDomain(tx, address.DomainOf(key))
+	return c.isListed(tx, key) || c.listsDomain(tx, address.DomainOf(key)) || c.IsErased(tx, email)
 }
 
 // SuppressionsOf returns the suppressions that block an email address: of the address, of its domain
 // and of parent domains.
 func (c *CRM) SuppressionsOf(tx *store.Tx, email string) (all []Suppression, err error) {
 	key := address.Key(email)
-	subjects := slices.AppendSeq([]string{key}, address.Domains(address.DomainOf(key)))
+	erased, err := c.erasedSubjectOf(tx, email)
+	if err != nil {
+		return nil, err
+	}
+	subjects := slices.AppendSeq([]string{key, erased}, address.Domains(address.DomainOf(key)))
 	for _, subject := range subjects {
 		id, listed, err := c.suppressionOf(tx, subject)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"prospector/internal/fault"
 	"prospector/internal/record"
+	"prospector/internal/shape"
 	"prospector/store"
 )
 
@@ -30,7 +31,7 @@ var tagRules = record.Rules[Tag]{
 		CheckName("name", t.Name, p)
 		return nil
 	},
-	NameKey: tagKey,
+	NameKey: tagKey, NewNamed: newTag,
 	CheckReference: func(t *Tag, object string) string {
 		if string(t.ObjectType) != object {
 			return "the tag is for another object type, " + string(t.ObjectType)
@@ -40,3 +41,11 @@ var tagRules = record.Rules[Tag]{
 }
 
 func tagKey(name, object string) []byte { return []byte(object + "\x00" + FoldName(name)) }
+
+// newTag returns the body of a tag that an import creates.
+func newTag(name, object string) shape.Value {
+	text := func(s string) shape.Value { return shape.Value{Kind: shape.String, Text: s} }
+	return shape.Value{Kind: shape.Object, Members: []shape.Member{
+		{Key: "name", Value: text(name)}, {Key: "color", Value: text("gray")}, {Key: "object_type", Value: text(object)},
+	}}
+}

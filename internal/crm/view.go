@@ -85,6 +85,9 @@ func (c *CRM) checkView(tx *store.Tx, before, v *View, p *fault.Problems) error 
 		filter.CheckSearch(s.Value, "searching_rule.value", p)
 	}
 	if !reflect.DeepEqual(before.FilteringRules, v.FilteringRules) {
+		if v.FilteringRules, err = list.WithIDs(tx, v.FilteringRules); err != nil { // a tag may be renamed
+			return err
+		}
 		filter.Check(list.Kind, customs, v.FilteringRules, "filtering_rules", p)
 	}
 	if v.Sort != before.Sort {

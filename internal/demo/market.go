@@ -156,8 +156,12 @@ func ensureImport(ctx context.Context, s *service.Service, org uuid.UUID) error 
 	if err != nil || p.Status != tam.Ready {
 		return err
 	}
+	plan, err := s.TAM.PlanImport(ctx, org, p.PreviewID, tam.ImportMax{})
+	if err != nil {
+		return err
+	}
 	err = s.Store.Update(ctx, org, actor, func(tx *store.Tx) error {
-		_, _, err := s.TAM.Accept(tx, p.PreviewID)
+		_, _, err := s.TAM.Accept(tx, plan)
 		return err
 	})
 	switch fault.CodeOf(err) {

@@ -16,6 +16,7 @@ type Code string
 
 const (
 	InvalidJSON           Code = "invalid_json"
+	InvalidForm           Code = "invalid_form"
 	Unauthorized          Code = "unauthorized"
 	Forbidden             Code = "forbidden"
 	NotFound              Code = "not_found"
@@ -30,9 +31,13 @@ const (
 	PreviewNotPreparing   Code = "preview_not_preparing"
 	ImportAccepted        Code = "import_accepted"
 	NothingToImport       Code = "nothing_to_import"
+	ImportNotRunning      Code = "import_not_running"
+	TooManyImports        Code = "too_many_imports"
 	AudienceNameTaken     Code = "audience_name_taken"
 	AudienceArchived      Code = "audience_archived"
 	CampaignNotEnrollable Code = "campaign_not_enrollable"
+	AudienceDynamic       Code = "audience_dynamic"
+	CountChanged          Code = "count_changed"
 	CampaignHeld          Code = "campaign_held"
 	CampaignNotHeld       Code = "campaign_not_held"
 	LastAudience          Code = "last_audience"

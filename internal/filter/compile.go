@@ -44,6 +44,20 @@ func HasField(k *Kind, cs *CustomFields, key string) bool {
 	return (&compiler{kind: k, custom: cs}).field(key) != nil
 }
 
+// FacetField returns the field with the key, of which values can be counted. It fails with validation_failed
+// if there is none, or if its values are too many to be counted.
+func FacetField(k *Kind, cs *CustomFields, key string) (*Field, error) {
+	var p fault.Problems
+	f := (&compiler{kind: k, custom: cs}).field(key)
+	switch {
+	case f == nil:
+		p.Invalid("field", "%s is not a field of %s", shape.Quote(key), k.Entity)
+	case f.Long || f.Type == shape.TypeDateTime || f.Key == "id":
+		p.Invalid("field", "the values of %s cannot be counted; use a field with recurring values", shape.Quote(key))
+	}
+	return f, p.Err()
+}
+
 // CheckSearch adds a problem to p if a text has too many search words.
 func CheckSearch(text, path string, p *fault.Problems) { (&compiler{p: p}).words(text, path) }
 

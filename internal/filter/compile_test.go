@@ -24,6 +24,8 @@ func FuzzCompile(f *testing.F) {
 		`{"filters": [{"field": "flag", "condition": "is", "value": [true]},
 			{"field": "day", "condition": "is_before", "value": "2026-03-01"}], "page": 3}`,
 		`{"filters": [{"field": "color", "condition": "is_not", "value": "red"}, {"field": "owner", "condition": "is_empty"}]}`,
+		`{"filters": [{"field": "at", "condition": "between", "value": ["2026-03-01", "2026-03-01T00:00:00+01:00"]},
+			{"field": "size", "condition": "at_least", "value": -1}, {"field": "day", "condition": "at_most", "value": "2026-03-01"}]}`,
 		`{"filters": {"filters": 1}, "sort": "remark"}`,
 		`{"filters": [[]], "sort": ","}`,
 		`{"filters": {"field": "name"}}`,

@@ -13,6 +13,9 @@ const (
 	NotContains Condition = "not_contains"
 	GreaterThan Condition = "greater_than"
 	LessThan    Condition = "less_than"
+	AtLeast     Condition = "at_least"
+	AtMost      Condition = "at_most"
+	Between     Condition = "between" // a list of two values, both included
 	IsBefore    Condition = "is_before"
 	IsAfter     Condition = "is_after"
 	IsEmpty     Condition = "is_empty"
@@ -22,15 +25,16 @@ const (
 // AllConditions lists every condition that some type of field accepts.
 var AllConditions = []Condition{
 	Is, IsNot, Equals, Contains, NotContains, IsEmpty, IsNotEmpty, IsBefore, IsAfter, GreaterThan, LessThan,
+	AtLeast, AtMost, Between,
 }
 
 var conditionsByType = map[shape.Type][]Condition{
 	shape.TypeText:      {Is, IsNot, Equals, Contains, NotContains, IsEmpty, IsNotEmpty},
 	shape.TypeEnum:      {Is, IsNot, IsEmpty, IsNotEmpty},
 	shape.TypeMulti:     {Is, IsNot, Contains, NotContains, IsEmpty, IsNotEmpty},
-	shape.TypeNumber:    {Is, IsNot, Equals, GreaterThan, LessThan, IsEmpty, IsNotEmpty},
-	shape.TypeDate:      {Is, IsBefore, IsAfter, GreaterThan, LessThan, IsEmpty, IsNotEmpty},
-	shape.TypeDateTime:  {Is, IsBefore, IsAfter, GreaterThan, LessThan, IsEmpty, IsNotEmpty},
+	shape.TypeNumber:    {Is, IsNot, Equals, GreaterThan, LessThan, AtLeast, AtMost, Between, IsEmpty, IsNotEmpty},
+	shape.TypeDate:      {Is, IsBefore, IsAfter, GreaterThan, LessThan, AtLeast, AtMost, Between, IsEmpty, IsNotEmpty},
+	shape.TypeDateTime:  {Is, IsBefore, IsAfter, GreaterThan, LessThan, AtLeast, AtMost, Between, IsEmpty, IsNotEmpty},
 	shape.TypeBoolean:   {Is, IsNot, Equals, IsEmpty, IsNotEmpty},
 	shape.TypeReference: {Is, IsNot, IsEmpty, IsNotEmpty},
 }
@@ -40,5 +44,5 @@ func (f *Field) Conditions() []Condition { return conditionsByType[f.Type] }
 
 // AcceptsList reports whether a rule on the field with the condition may have a list of values.
 func (f *Field) AcceptsList(c Condition) bool {
-	return c == Is || c == IsNot || f.Type == shape.TypeMulti
+	return c == Is || c == IsNot || c == Between || f.Type == shape.TypeMulti
 }

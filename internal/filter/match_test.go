@@ -69,6 +69,12 @@ func TestMatchDates(t *testing.T) {
 		{IsAfter, "0000-01-01", true},
 		{GreaterThan, "2026-02-28", true},
 		{LessThan, "9999-12-31", true},
+		{AtLeast, "2026-03-01", true},
+		{AtLeast, "2026-03-02", false},
+		{AtMost, "2026-03-01", true},
+		{AtMost, "2026-02-28", false},
+		{Between, []string{"2026-03-01", "2026-03-01"}, true},
+		{Between, []string{"2026-03-02", "2026-03-03"}, false},
 	} {
 		t.Run(fmt.Sprintf("%s %s", c.condition, c.value), func(t *testing.T) {
 			plan, err := compileBody(ruleBody("day", c.condition, c.value))
@@ -82,6 +88,98 @@ func TestMatchDates(t *testing.T) {
 	}
 	if _, err := compileBody(ruleBody("day", Is, "2026-03-01T00:00:00Z")); fault.CodeOf(err) != fault.InvalidFilter {
 		t.Errorf("a time for a date field: %v", err)
+	}
+}
+
+// A date that is compared with times is the whole day in UTC.
+func TestMatchWholeDays(t *testing.T) {
+	rows := map[string]*Row{}
+	for name, at := range map[string]string{
+		"before": "2026-02-28T23:59:59.999Z", "start": "2026-03-01T00:00:00.000Z",
+		"end": "2026-03-01T23:59:59.999Z", "after": "2026-03-02T00:00:00.000Z",
+	} {
+		rows[name] = rowOf(t, `{"id": "0190b2f0-0000-7000-8000-000000000002", "at": "`+at+`"}`)
+	}
+	rows["none"] = rowOf(t, `{"id": "0190b2f0-0000-7000-8000-000000000003"}`)
+	for _, c := range []struct {
+		condition Condition
+		value     any
+		want      string
+	}{
+		{Is, "2026-03-01", "end start"},
+		{IsBefore, "2026-03-01", "before"},
+		{LessThan, "2026-03-01", "before"},
+		{IsAfter, "2026-03-01", "after"},
+		{GreaterThan, "2026-03-01", "after"},
+		{AtLeast, "2026-03-01", "after end start"},
+		{AtMost, "2026-03-01", "before end start"},
+		{Between, []string{"2026-03-01", "2026-03-01"}, "end start"},
+		{Between, []string{"2026-02-28", "2026-03-01T00:00:00Z"}, "before start"},
+		{Between, []string{"2026-03-01T23:59:59.999Z", "2026-03-02T00:00:00Z"}, "after end"},
+		{IsAfter, "2026-03-01T00:00:00Z", "after end"},
+		{AtLeast, "2026-03-02T00:00:00Z", "after"},
+		{AtMost, "2026-02-28T23:59:59.999Z", "before"},
+	} {
+		t.Run(fmt.Sprintf("%s %v", c.condition, c.value), func(t *testing.T) {
+			plan, err := compileBody(ruleBody("at", c.condition, c.value))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for name, r := range rows {
+				if plan.Match(r) {
+					got = append(got, name)
+				}
+			}
+			slices.Sort(got)
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("matches %v, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// A range has two bounds, both included.
+func TestMatchRanges(t *testing.T) {
+	r := rowOf(t, `{"id": "0190b2f0-0000-7000-8000-000000000002", "size": 3}`)
+	for _, c := range []struct {
+		condition Condition
+		value     any
+		want      bool
+	}{
+		{AtLeast, 3, true}, {AtLeast, 3.1, false}, {AtMost, 3, true}, {AtMost, 2.9, false},
+		{Between, []float64{3, 4}, true}, {Between, []float64{2, 3}, true}, {Between, []float64{3, 3}, true},
+		{Between, []float64{3.1, 4}, false},
+	} {
+		t.Run(fmt.Sprintf("%s %v", c.condition, c.value), func(t *testing.T) {
+			plan, err := compileBody(ruleBody("size", c.condition, c.value))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := plan.Match(r); got != c.want {
+				t.Errorf("matches: %t", got)
+			}
+		})
+	}
+	for _, c := range []struct {
+		field string
+		value any
+		want  string
+	}{
+		{"size", 3, "filters[0].value: must be a list of two values"},
+		{"size", []int{3}, "filters[0].value: must be a list of two values"},
+		{"size", []int{1, 2, 3}, "filters[0].value: must be a list of two values"},
+		{"size", []int{4, 3}, "filters[0].value: the first value must not be greater than the second"},
+		{"size", []any{3, "x"}, `filters[0].value[1]: "x" is not a number`},
+		{"day", []any{"2026-03-02", "2026-03-01"}, "filters[0].value: the first value must not be greater than the second"},
+		{"name", []any{"a", "b"}, `filters[0].condition: "between" is not a condition of name`},
+	} {
+		t.Run(fmt.Sprintf("%s %v", c.field, c.value), func(t *testing.T) {
+			_, err := compileBody(ruleBody(c.field, Between, c.value))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("fails with %v, want %s", err, c.want)
+			}
+		})
 	}
 }
 

@@ -22,6 +22,8 @@ func (c *compiler) operands(r *Rule, v shape.Value, path string) {
 	switch {
 	case v.Kind == shape.Absent:
 		c.fail(path, "required")
+	case r.Condition == Between:
+		c.between(r, v, path)
 	case v.Kind != shape.List:
 		if !c.exceedsValues(1, path) {
 			c.operand(r, v, path)
@@ -39,6 +41,27 @@ func (c *compiler) operands(r *Rule, v shape.Value, path string) {
 	r.textSet = make(map[string]bool, len(r.Texts))
 	for _, t := range r.Texts {
 		r.textSet[t] = true
+	}
+}
+
+// between compiles the two bounds of a range.
+func (c *compiler) between(r *Rule, v shape.Value, path string) {
+	if v.Kind != shape.List || len(v.Items) != 2 {
+		c.fail(path, "must be a list of two values with the condition %s", r.Condition)
+		return
+	}
+	if c.exceedsValues(2, path) {
+		return
+	}
+	from, to := Rule{Field: r.Field, Condition: AtLeast}, Rule{Field: r.Field, Condition: AtMost}
+	c.operand(&from, v.Items[0], path+"[0]")
+	c.operand(&to, v.Items[1], path+"[1]")
+	switch {
+	case len(from.Spans) == 0 || len(to.Spans) == 0: // reported already
+	case from.Spans[0].From >= to.Spans[0].To:
+		c.fail(path, "the first value must not be greater than the second")
+	default:
+		r.Spans = []Span{{from.Spans[0].From, to.Spans[0].To}}
 	}
 }
 
@@ -89,7 +112,10 @@ func (c *compiler) addText(r *Rule, v shape.Value) error {
 		return errors.New("must not be empty")
 	case f.HasUUIDs():
 		id, err := shape.ParseID(v.Text)
-		if err != nil {
+		switch {
+		case err != nil && f.Named:
+			return fmt.Errorf(shape.NoSuchName, shape.Quote(v.Text))
+		case err != nil:
 			return err
 		}
 		r.Texts = append(r.Texts, id.String())
@@ -134,13 +160,17 @@ func (r *Rule) addNumber(v shape.Value) error {
 		span = Span{nextFloat(n), math.Inf(1)}
 	case LessThan:
 		span = Span{math.Inf(-1), n}
+	case AtLeast:
+		span.To = math.Inf(1)
+	case AtMost:
+		span.From = math.Inf(-1)
 	}
 	r.Spans = append(r.Spans, span)
 	return nil
 }
 
-// addTime adds a date or, if the field has times, a time. A date compared with times is the whole
-// day in UTC for "is", and the start of the day for the other conditions.
+// addTime adds a date or, if the field has times, a time. A date that is compared with times is the
+// whole day in UTC: what is after it begins with the next day.
 func (r *Rule) addTime(v shape.Value) error {
 	if v.Kind != shape.String {
 		return errors.New("must be a date or a time, as a string")
@@ -160,9 +190,13 @@ func (r *Rule) addTime(v shape.Value) error {
 	}
 	switch r.Condition {
 	case IsAfter, GreaterThan:
-		from, to = from+1, math.Inf(1)
+		from, to = to, math.Inf(1)
 	case IsBefore, LessThan:
 		from, to = math.Inf(-1), from
+	case AtLeast:
+		to = math.Inf(1)
+	case AtMost:
+		from = math.Inf(-1)
 	}
 	r.Spans = append(r.Spans, Span{from, to})
 	return nil

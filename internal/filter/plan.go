@@ -70,6 +70,20 @@ func (p *Plan) Within(ids []uuid.UUID) *Plan {
 	return &restricted
 }
 
+// And returns a plan that matches only records which other matches too. Both must be plans of lists of the same
+// kind.
+func (p *Plan) And(other *Plan) *Plan {
+	restricted := *p
+	restricted.Filter = Filter{}
+	for _, f := range []Filter{other.Filter, p.Filter} {
+		if !f.IsEmpty() {
+			restricted.Filter.Filters = append(restricted.Filter.Filters, f)
+		}
+	}
+	restricted.Words = distinct(slices.Concat(p.Words, other.Words))
+	return &restricted
+}
+
 // IsNewestFirst reports whether the plan lists all records, ordered by when they were created, the newest
 // first.
 func (p *Plan) IsNewestFirst() bool {

@@ -21,7 +21,7 @@ type SchemaField struct {
 	Custom     bool          `json:"custom"`
 	Sortable   bool          `json:"sortable"`
 	Filterable bool          `json:"filterable"`
-	Conditions []Condition   `json:"conditions" rule:"enum=is|is_not|equals|contains|not_contains|is_empty|is_not_empty|is_before|is_after|greater_than|less_than"`
+	Conditions []Condition   `json:"conditions" rule:"enum=is|is_not|equals|contains|not_contains|is_empty|is_not_empty|is_before|is_after|greater_than|less_than|at_least|at_most|between"`
 	Enum       *EnumSettings `json:"enum_field_settings"`
 }
 

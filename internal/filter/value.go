@@ -43,9 +43,9 @@ func (r *Row) Value(f *Field) *Value {
 
 var noValue Value
 
-// Without returns the row without the given texts: deleted[key] is the set of texts to remove from
-// the built-in field with the key. It returns r itself if r has none of them.
-func (r *Row) Without(k *Kind, deleted map[string]map[string]bool) *Row {
+// Without returns the row without the given texts: deleted[key] has the texts to remove from the built-in field
+// with the key, and what replaces each, or "". It returns r itself if r has none of them.
+func (r *Row) Without(k *Kind, deleted map[string]map[string]string) *Row {
 	out := r
 	for key, texts := range deleted {
 		f := k.Field(key)
@@ -53,11 +53,15 @@ func (r *Row) Without(k *Kind, deleted map[string]map[string]bool) *Row {
 			continue
 		}
 		v := r.Values[f.position]
+		isDeleted := func(s string) bool { _, is := texts[s]; return is }
 		switch {
-		case v.List == nil && texts[v.Text]:
+		case v.List == nil && isDeleted(v.Text) && texts[v.Text] != "":
+			v.Fold = texts[v.Text]
+			v.Text = v.Fold
+		case v.List == nil && isDeleted(v.Text):
 			v = Value{}
-		case v.List != nil && slices.ContainsFunc(*v.List, func(s string) bool { return texts[s] }):
-			v = ValueOf(slices.DeleteFunc(slices.Clone(*v.List), func(s string) bool { return texts[s] }))
+		case v.List != nil && slices.ContainsFunc(*v.List, isDeleted):
+			v = ValueOf(slices.DeleteFunc(slices.Clone(*v.List), isDeleted))
 		default:
 			continue
 		}

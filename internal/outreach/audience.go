@@ -21,11 +21,19 @@ const (
 	AudienceArchived AudienceStatus = "archived" // takes no contacts and cannot be attached
 )
 
+// The types of audiences.
+const (
+	staticAudience  = "static"  // contacts are added and removed one by one
+	dynamicAudience = "dynamic" // all contacts that match its filters
+)
+
 // Audience is a named set of contacts.
 type Audience struct {
 	record.Head
 	Name         string         `json:"name" rule:"required,maxlen=255,line"`
-	Type         string         `json:"type" rule:"readonly,default=static,enum=static"`
+	Type         string         `json:"type" rule:"fixed,default=static,enum=static|dynamic" doc:"The contacts of a dynamic audience are all that match its filters. The type cannot be changed."`
+	Filters      shape.Value    `json:"filters" rule:"component=Filters" doc:"Which contacts belong to a dynamic audience, as in a list of contacts. An empty list means all of them."`
+	Search       shape.Text     `json:"search" doc:"Words that the contacts of a dynamic audience have, as in a list of contacts."`
 	Status       AudienceStatus `json:"status" rule:"updateonly,default=active,enum=active|archived" doc:"An archived audience takes no contacts and cannot be attached to a campaign."`
 	ContactCount int            `json:"contact_count" rule:"readonly"`
 
@@ -41,12 +49,18 @@ func (o *Outreach) audienceRules() record.Rules[Audience] {
 			Of:    func(a *Audience) []byte { return nameKey(a.Name) },
 			Taken: func(a *Audience, other uuid.UUID) error { return nameTaken("name", a.Name, other) },
 		}},
-		Check: func(_ *store.Tx, before, a *Audience, p *fault.Problems) error {
+		Keys: []store.Key[Audience]{store.TextKey(byDynamic, func(a *Audience) string {
+			if !a.isLive() {
+				return ""
+			}
+			return dynamicAudience
+		})},
+		Check: func(tx *store.Tx, before, a *Audience, p *fault.Problems) error {
 			crm.CheckName("name", a.Name, p)
 			if before == nil {
 				a.ContactCount = len(a.ContactIDs)
 			}
-			return nil
+			return o.checkFilters(tx, before, a, p)
 		},
 		CheckReference: func(a *Audience, _ string) string {
 			if a.Status == AudienceArchived {
@@ -55,6 +69,11 @@ func (o *Outreach) audienceRules() record.Rules[Audience] {
 			return ""
 		},
 		AfterUpdate: func(tx *store.Tx, before, after *Audience) error {
+			if !sameFilters(before, after) || !before.isLive() && after.isLive() {
+				if err := o.enqueueRefresh(tx, after.ID); err != nil {
+					return err
+				}
+			}
 			if before.Name == after.Name {
 				return nil
 			}
@@ -87,13 +106,17 @@ func nameTaken(path, name string, other uuid.UUID) error {
 // CreateAudience creates an audience with its first contacts.
 func (o *Outreach) CreateAudience(tx *store.Tx, d record.Draft[Audience]) (store.Doc[Audience], error) {
 	doc, err := o.Audiences.Create(tx, d)
-	if err == nil {
-		_, err = o.members.Add(tx, doc.ID, doc.Record.ContactIDs)
+	if err != nil {
+		return doc, err
 	}
+	if doc.Record.isLive() {
+		return doc, o.enqueueRefresh(tx, doc.ID)
+	}
+	_, err = o.members.Add(tx, doc.ID, doc.Record.ContactIDs)
 	return doc, err
 }
 
-// Members returns the contacts of an audience, ordered by id. It fails with not_found if the
+// Members returns the stored contacts of an audience, ordered by id. It fails with not_found if the
 // audience does not exist.
 func (o *Outreach) Members(tx *store.Tx, audience uuid.UUID) ([]uuid.UUID, error) {
 	if !o.Audiences.Table.Has(tx, audience) {
@@ -134,6 +157,9 @@ func (o *Outreach) AddContacts(tx *store.Tx, audience uuid.UUID, contacts []uuid
 	result := Added{AudienceID: audience, Failures: []ContactFailure{}}
 	doc, err := o.Audiences.Get(tx, audience)
 	if err != nil {
+		return result, err
+	}
+	if err := doc.Record.mustBeStatic(); err != nil {
 		return result, err
 	}
 	if doc.Record.Status == AudienceArchived {
@@ -185,6 +211,9 @@ func (o *Outreach) RemoveContacts(tx *store.Tx, audience uuid.UUID, contacts []u
 	if err != nil {
 		return result, err
 	}
+	if err := doc.Record.mustBeStatic(); err != nil {
+		return result, err
+	}
 	removed, err := o.members.Remove(tx, audience, contacts)
 	if err != nil {
 		return result, err
@@ -231,6 +260,49 @@ func (o *Outreach) ForgetContact(tx *store.Tx, contact uuid.UUID) error {
 		}
 	}
 	return nil
+}
+
+// RejoinContact adds a restored contact to the audiences that it belonged to, as far as they exist. The
+// audiences keep their versions, as in ForgetContact. If the contact does not match the filters of a dynamic
+// audience any more, Finish removes it again.
+func (o *Outreach) RejoinContact(tx *store.Tx, contact uuid.UUID, audiences []uuid.UUID) error {
+	for _, id := range audiences {
+		doc, err := o.Audiences.Get(tx, id)
+		if fault.CodeOf(err) == fault.NotFound {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		added, err := o.members.Add(tx, id, []uuid.UUID{contact})
+		if err != nil {
+			return err
+		}
+		if len(added) == 0 {
+			continue
+		}
+		rec := doc.Record
+		rec.ContactCount++
+		if err := o.Audiences.Table.Touch(tx, doc, rec, []string{"contact_count"}); err != nil {
+			return err
+		}
+		if err := o.contactsAdded(tx, id, added); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// MoveMember replaces a contact that was merged into another by the other, in all of its audiences.
+func (o *Outreach) MoveMember(tx *store.Tx, contact, into uuid.UUID) error {
+	audiences, err := o.members.Owners(tx, contact)
+	if err != nil {
+		return err
+	}
+	if err := o.ForgetContact(tx, contact); err != nil {
+		return err
+	}
+	return o.RejoinContact(tx, into, audiences)
 }
 
 // dropMembersJob is the kind of job that drops the members of a deleted audience.

@@ -10,6 +10,8 @@ var (
 		"updated_at": "2026-03-10T10:24:05.811Z",
 		"name": "Robotics, operations",
 		"type": "static",
+		"filters": null,
+		"search": null,
 		"status": "active",
 		"contact_count": 240
 	}`)

@@ -6,10 +6,12 @@
 package outreach
 
 import (
+	"context"
 	"time"
 
 	"github.com/google/uuid"
 
+	"prospector/index"
 	"prospector/internal/crm"
 	"prospector/internal/identity"
 	"prospector/internal/planner"
@@ -31,6 +33,7 @@ type Outreach struct {
 	members   *store.Sets  // the contacts of audiences
 	versions  *store.Parts // see template_version.go
 	compiled  compiledCache
+	plans     planCache // of dynamic audiences
 	calendars *store.Derived[*planner.Calendar]
 	footers   *store.Derived[string]
 }
@@ -45,6 +48,8 @@ type Hooks struct {
 	ContactsAdded func(tx *store.Tx, contacts []uuid.UUID) error
 	// ContactsRemoved is called when contacts leave an audience.
 	ContactsRemoved func(tx *store.Tx, contacts []uuid.UUID) error
+	// Select returns the records that a query matches. It is called outside of transactions.
+	Select func(ctx context.Context, org uuid.UUID, k *index.Kind, query index.Query) ([]uuid.UUID, error)
 	// TemplateChanged is called when the content of a template has changed.
 	TemplateChanged func(tx *store.Tx, template uuid.UUID) error
 	// Transport returns the name of the transport that delivers the messages of a sender.
@@ -82,7 +87,7 @@ func New(st *store.Store, set *record.Set, id *identity.Identity, c *crm.CRM, ho
 
 // Jobs returns the handlers of the package's jobs.
 func (o *Outreach) Jobs() map[string]worker.Handler {
-	return map[string]worker.Handler{dropMembersJob: o.dropMembers}
+	return map[string]worker.Handler{dropMembersJob: o.dropMembers, refreshJob: o.refresh}
 }
 
 // Verify checks the audience members and template versions of the transaction's organization. The

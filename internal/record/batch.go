@@ -32,7 +32,8 @@ func externalIDs[T any](text func(any) string) store.Unique[T] {
 	}
 }
 
-func matchName(field string) string { return "match." + field }
+// MatchKey returns the name of the secondary key of a field in Rules.Match.
+func MatchKey(field string) string { return "match." + field }
 
 // MatchFields returns the fields by which a batch can find records of the kind.
 func (k *kind) MatchFields() []string { return MatchFields(k.match) }
@@ -45,7 +46,7 @@ func MatchFields(match map[string]func(string) string) []string {
 
 // Matching returns the records that have a value in one of the fields in Match.
 func (k *kind) Matching(tx *store.Tx, field string) (ids []uuid.UUID, err error) {
-	err = k.table.Range(tx, matchName(field), nil, func(_ []byte, id uuid.UUID) bool {
+	err = k.table.Range(tx, MatchKey(field), nil, func(_ []byte, id uuid.UUID) bool {
 		ids = append(ids, id)
 		return true
 	})
@@ -54,14 +55,16 @@ func (k *kind) Matching(tx *store.Tx, field string) (ids []uuid.UUID, err error)
 
 // FindAll returns the records that match text in one of the fields in Match.
 func (k *kind) FindAll(tx *store.Tx, field, text string) ([]uuid.UUID, error) {
-	return k.table.IDs(tx, matchName(field), []byte(k.match[field](text)), 0)
+	return k.table.IDs(tx, MatchKey(field), []byte(k.match[field](text)), 0)
 }
 
 // Find returns the oldest record that matches text in one of the MatchFields.
 func (k *kind) Find(tx *store.Tx, field, text string) (uuid.UUID, bool, error) {
 	if field == externalID {
-		id, found := k.table.Find(tx, externalID, []byte(shape.Fold(text)))
-		return id, found, nil
+		if id, found := k.table.Find(tx, externalID, []byte(shape.Fold(text))); found {
+			return id, true, nil
+		}
+		return k.findMerged(tx, externalID, shape.Fold(text))
 	}
 	if k.table.Count(tx) == 0 {
 		return uuid.Nil, false, nil
@@ -70,7 +73,7 @@ func (k *kind) Find(tx *store.Tx, field, text string) (uuid.UUID, bool, error) {
 	if folded == "" {
 		return uuid.Nil, false, nil
 	}
-	return k.table.Oldest(tx, matchName(field), []byte(folded))
+	return k.table.Oldest(tx, MatchKey(field), []byte(folded))
 }
 
 // Item is one record of a batch: a new record or, if it has an id, changes to an existing one.
@@ -186,9 +189,15 @@ func (k *Kind[T]) put(tx *store.Tx, item *Item[T], match string) (id uuid.UUID, 
 		return uuid.Nil, false, err
 	}
 	var doc store.Doc[T]
-	if exists {
-		doc, err = k.Update(tx, id, nil, item.given.body)
-	} else {
+	body := item.given.body
+	if exists && item.given.isNew() {
+		body, err = k.withoutMergedID(tx, id, body)
+	}
+	switch {
+	case err != nil:
+	case exists:
+		doc, err = k.Update(tx, id, nil, body)
+	default:
 		doc, err = k.Create(tx, item.draft)
 	}
 	if err != nil {

@@ -66,9 +66,18 @@ func valueKey(field uuid.UUID, value string) []byte {
 	return append(field[:], sum[:8]...)
 }
 
-// RemoveCustomField removes a custom field from all records of an entity in one transaction.
+// RemoveCustomField removes a custom field from all records of an entity, also from those in the trash, in one
+// transaction.
 func (s *Set) RemoveCustomField(tx *store.Tx, entity string, field *shape.CustomField) error {
-	return s.find(entity).bury(tx, store.Tombstone{Field: field.Key, Key: customKey, Prefix: field.ID[:]})
+	for _, k := range s.kinds {
+		if k.Entity != entity && k.trashOf != entity {
+			continue
+		}
+		if err := k.bury(tx, store.Tombstone{Field: field.Key, Key: customKey, Prefix: field.ID[:]}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // FindCustomValue returns the oldest record of the entity that has the value in a custom field with

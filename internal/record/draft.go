@@ -7,6 +7,7 @@ import (
 
 	"prospector/internal/fault"
 	"prospector/internal/shape"
+	"prospector/store"
 )
 
 // Draft is a new record, decoded from a body but not stored yet. Drafts are decoded before the
@@ -26,6 +27,15 @@ func NewDraft[T any](body shape.Value) Draft[T] {
 
 // Open returns the decoded record and its problems.
 func (d *Draft[T]) Open() (T, fault.Problems) { return d.record, d.problems }
+
+// withIDs returns the draft with the names of referred records replaced by their ids.
+func (d Draft[T]) withIDs(tx *store.Tx, k *kind) (Draft[T], error) {
+	body, err := k.withIDs(tx, d.body)
+	if err != nil || len(body.Members) == 0 || &body.Members[0] == &d.body.Members[0] {
+		return d, err
+	}
+	return NewDraft[T](body), nil
+}
 
 // PathOf returns the path of the first occurrence of an id in a list of the body.
 func (d *Draft[T]) PathOf(key string, id uuid.UUID) string { return pathOf(d.body, key, id) }

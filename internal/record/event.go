@@ -13,6 +13,8 @@ const (
 	createdEvent = "created"
 	updatedEvent = "updated"
 	deletedEvent = "deleted"
+	// restoredEvent is emitted in place of createdEvent when a record comes back from the trash.
+	restoredEvent = "restored"
 )
 
 // Sources returns the event sources of the kinds that emit events.
@@ -40,6 +42,9 @@ func (k *kind) source() (_ store.Source, emits bool) {
 	}
 	if !k.noDeleteEvent {
 		triggers = append(triggers, store.Trigger{Event: deletedEvent, Description: a + " was deleted.", Gone: true})
+	}
+	if k.hasTrash {
+		triggers = append(triggers, store.Trigger{Event: restoredEvent, Description: a + " was restored from the trash."})
 	}
 	return store.Source{
 		Object: k.Object, Triggers: append(triggers, k.triggers...), Example: k.example, Read: k.table.Public,

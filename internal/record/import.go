@@ -6,28 +6,82 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/fault"
 	"prospector/internal/rows"
 	"prospector/internal/shape"
 	"prospector/store"
 )
 
-// Importer converts the rows of a table to records. Columns are fields of the kind, including
-// custom fields. A reference can also be given by a match field of the other kind, such as
-// account_website, and tags by their names.
-type Importer[T any] struct {
-	importer importer
+// The values of ImportOptions.
+const (
+	MatchAuto = "auto" // external_id, then the match fields of the kind, then Rules.Alike
+	MatchNone = "none" // every row without an id adds a record
+
+	DropValue = "drop_value" // leave out a value that cannot be read
+	SkipRow   = "skip_row"   // skip a row that has one
+)
+
+// ImportOptions decide how the rows of a table become records.
+type ImportOptions struct {
+	// Mapping maps names of columns to names of fields, or to "" if a column is to be ignored. Other columns
+	// are recognized.
+	Mapping map[string]string
+	// MatchOn is how a row finds the record that it updates: MatchAuto, MatchNone or one of the match
+	// fields. "" means MatchAuto.
+	MatchOn string
+	// Locale decides how numbers and dates are written. If it is empty, every column decides.
+	Locale string
+	// CreateMissing lists the entities of which records are created when a row refers to one that does
+	// not exist.
+	CreateMissing []string
+	// OnBadValue is DropValue or SkipRow. "" means DropValue.
+	OnBadValue string
+	// Tags are names or ids of tags that every record gets.
+	Tags []string
+	// DryRun says that nothing is written.
+	DryRun bool
 }
 
-type importer struct {
-	columns *rows.Columns[*target]
+// Importer converts the rows of a table to records and writes them. Columns are fields of the kind,
+// including custom fields. A reference can also be given by a match field of the other kind, such as
+// account_website, or by account_name, and tags by their names.
+//
+// Prepare and Write may run at the same time, but neither may be called by several goroutines.
+type Importer struct {
 	kind    *kind
+	columns *rows.Columns[*target]
+	options ImportOptions
+	match   []string // the fields by which rows find records, in order
+	tags    *target  // what ImportOptions.Tags set, or nil
+	dry     *dryRun  // nil unless nothing is written
+
+	importing
+}
+
+// importing are the operations of a kind whose records are of type T. Records and drafts are pointers.
+type importing struct {
+	draft  func(body shape.Value) (draft any, p *fault.Problems)
+	record func(draft any) any
+	// refer sets references in a copy of a draft.
+	refer  func(draft any, refs shape.Value) any
+	create func(tx *store.Tx, draft any) (id uuid.UUID, created bool, err error)
+	update func(tx *store.Tx, id uuid.UUID, body shape.Value) error
+	// alike finds a record by Rules.Alike, and keys returns the keys by which it is found. Both are nil
+	// if the kind has no such rule.
+	alike func(tx *store.Tx, rec any) (uuid.UUID, bool, error)
+	keys  func(rec any) (key, prefix string)
+	// externalID returns the external id of a record. It is nil if the kind has none.
+	externalID func(tx *store.Tx, id uuid.UUID) (string, error)
+	// key is ImportRules.Key, or nil.
+	key func(rec any) string
 }
 
 // target is the field that a column sets.
 type target struct {
 	rows.Target
 	refers *kind  // the kind that the field refers to, or nil
-	by     string // the match field that identifies the referred record; "" for its id or name
+	field  string // the field that refers to it
+	by     string // the field of the referred record that the column has; "" for its id or name
 }
 
 // sourceField records how a record was created. An import sets it to fromTable.
@@ -36,27 +90,116 @@ const (
 	fromTable   = "csv"
 )
 
-// NewImporter returns an importer for a table with the given columns, or nil for JSON lines, where
-// each row has its own keys. renamed maps names of columns to names of fields. Columns that match
-// no field are ignored and reported by Warnings.
-func (k *Kind[T]) NewImporter(tx *store.Tx, columns []string, renamed map[string]string) (*Importer[T], error) {
-	im, err := k.newImporter(tx, columns, renamed)
-	return &Importer[T]{im}, err
+// ImportRules are how an import adds records of a kind that cannot be updated.
+type ImportRules[T any] struct {
+	// Add stores a draft and reports whether it is new. If it is nil, records are created as by Create.
+	Add func(*store.Tx, Draft[T]) (id uuid.UUID, created bool, err error)
+	// Key returns what is equal for records of which Add adds only one.
+	Key func(*T) string
 }
 
-func (k *kind) newImporter(tx *store.Tx, columns []string, renamed map[string]string) (importer, error) {
+// NewImporter returns an importer for a table. Invalid options are a *fault.Error with their paths.
+func (k *Kind[T]) NewImporter(
+	tx *store.Tx, table *rows.Reader, o ImportOptions, r ImportRules[T],
+) (*Importer, error) {
+	im := &Importer{kind: &k.kind, options: o, importing: importingOf(k, r)}
+	if o.DryRun {
+		im.dry = newDryRun()
+	}
+	if err := im.check(); err != nil {
+		return nil, err
+	}
+	columns, err := k.importColumns(tx, table, o)
+	if err == nil {
+		err = columns.Check()
+	}
+	if err != nil {
+		return nil, err
+	}
+	im.columns = columns
+	return im, im.checkTags(tx)
+}
+
+func (k *kind) importColumns(tx *store.Tx, table *rows.Reader, o ImportOptions) (*rows.Columns[*target], error) {
 	targets, err := k.importTargets(tx)
 	if err != nil {
-		return importer{}, err
+		return nil, err
 	}
-	read, err := rows.NewColumns(columns, renamed, rows.Fields[*target]{
-		Entity: k.Entity, Targets: targets, ReadOnly: func(name string) bool { return k.shape.Field(name) != nil },
+	return rows.NewColumns(table, o.Mapping, o.Locale, rows.Fields[*target]{
+		Entity: k.Entity, Targets: targets, IsReadOnly: func(name string) bool {
+			f := k.shape.Field(name)
+			return f != nil && (f.ReadOnly || name == sourceField) || k.isNameColumn(name)
+		},
 	})
-	return importer{read, k}, err
+}
+
+// InspectImport describes the columns of a table.
+func (k *kind) InspectImport(tx *store.Tx, table *rows.Reader) (rows.Inspection, error) {
+	columns, err := k.importColumns(tx, table, ImportOptions{})
+	if err != nil {
+		return rows.Inspection{}, err
+	}
+	return columns.Inspect(table), nil
+}
+
+// check checks the options that do not depend on the table.
+func (im *Importer) check() error {
+	var p fault.Problems
+	o, fields := &im.options, im.kind.matchFields()
+	switch {
+	case o.MatchOn == "" || o.MatchOn == MatchAuto:
+		im.match = append([]string{externalID}, slices.DeleteFunc(slices.Clone(fields), func(f string) bool { return f == externalID })...)
+	case o.MatchOn == MatchNone:
+		im.alike = nil
+	case slices.Contains(fields, o.MatchOn):
+		im.match, im.alike = []string{o.MatchOn}, nil
+	default:
+		p.Invalid("match_on", "%s is not one of: %s", shape.Quote(o.MatchOn), strings.Join(append([]string{MatchAuto, MatchNone}, fields...), ", "))
+	}
+	if fields == nil {
+		im.match = nil
+	}
+	if !slices.Contains([]string{"", DropValue, SkipRow}, o.OnBadValue) {
+		p.Invalid("on_bad_value", "%s is not one of: %s, %s", shape.Quote(o.OnBadValue), DropValue, SkipRow)
+	}
+	for _, entity := range o.CreateMissing {
+		if !slices.Contains([]string{"tags", "accounts"}, entity) {
+			p.Invalid("create_missing", "%s is not one of: tags, accounts", shape.Quote(entity))
+		}
+	}
+	return p.Err()
+}
+
+// checkTags checks that the tags for every record exist, or may be created.
+func (im *Importer) checkTags(tx *store.Tx) error {
+	if len(im.options.Tags) == 0 {
+		return nil
+	}
+	var p fault.Problems
+	if im.tags = im.columns.Target("add_tags"); im.tags == nil {
+		p.Invalid("tags", "not allowed for %s", im.kind.Entity)
+		return p.Err()
+	}
+	im.options.Tags = slices.Clone(im.options.Tags)
+	for i, name := range im.options.Tags {
+		im.options.Tags[i] = im.tags.Name(name)
+		_, found, err := im.tags.refers.byIDOrName(tx, im.options.Tags[i], im.kind.Object)
+		if err != nil {
+			return err
+		}
+		if !found && !im.mayCreate(im.tags.refers) {
+			p.Invalid("tags", "%s does not exist; create it, or allow it with create_missing", shape.Quote(name))
+		}
+	}
+	return p.Err()
+}
+
+func (im *Importer) mayCreate(k *kind) bool {
+	return slices.Contains(im.options.CreateMissing, k.Entity)
 }
 
 // Warnings describes the columns ignored so far.
-func (im *Importer[T]) Warnings() []string { return im.importer.columns.Warnings() }
+func (im *Importer) Warnings() []string { return im.columns.Warnings() }
 
 // importTargets returns the fields that a table can set, by column name.
 func (k *kind) importTargets(tx *store.Tx) (map[string]*target, error) {
@@ -75,13 +218,13 @@ func (k *kind) importTargets(tx *store.Tx) (map[string]*target, error) {
 		_, ids := f.Get(k.example).(shape.IDs)
 		t := target{
 			Target: rows.Target{Member: f.Key, Field: f.Field, List: ids || f.Type == shape.TypeMulti},
-			refers: k.set.find(f.Ref),
+			refers: k.set.find(f.Ref), field: f.Key,
 		}
+		t.Names = ids && t.refers != nil && t.refers.nameKey != nil
 		add(f.Key, t)
 		if t.refers != nil && !ids {
-			for _, by := range t.refers.matchFields() {
-				t.by = by
-				add(strings.TrimSuffix(f.Key, "id")+by, t)
+			for column, inner := range t.refers.referTargets(t) {
+				add(column, inner)
 			}
 		}
 		if f.Edits {
@@ -90,6 +233,9 @@ func (k *kind) importTargets(tx *store.Tx) (map[string]*target, error) {
 				add(t.Member, t)
 			}
 		}
+	}
+	if k.shape.Field("first_name") != nil && k.shape.Field("last_name") != nil {
+		add(rows.FullName().Column, target{Target: rows.FullName()})
 	}
 	if k.shape.HasCustom() {
 		fields, err := k.customs(tx, k.Entity)
@@ -103,45 +249,37 @@ func (k *kind) importTargets(tx *store.Tx) (map[string]*target, error) {
 	return targets, nil
 }
 
-// Items converts rows to items. Batch reports the problems of a row.
-func (im *Importer[T]) Items(tx *store.Tx, table []rows.Row) ([]Item[T], error) {
-	items := make([]Item[T], len(table))
-	for i := range table {
-		g, err := im.importer.read(tx, &table[i])
-		if err != nil {
-			return nil, err
+// referTargets returns the columns that describe the record a reference points to: its match fields,
+// by which it is found and, if records can be found by what they are like, their other fields, with which
+// it is created.
+func (k *kind) referTargets(t target) map[string]target {
+	targets, prefix := map[string]target{}, strings.TrimSuffix(t.field, "id")
+	for _, f := range k.List.Fields {
+		isKey := slices.Contains(k.matchFields(), f.Key)
+		isPart := k.ops.alike != nil && !f.ReadOnly && f.Ref == "" && f.Type != shape.TypeMulti && f.Key != sourceField && !f.OfObjects()
+		if isKey || isPart {
+			t.by, t.Field, t.Member = f.Key, f.Field, prefix+f.Key
+			targets[prefix+f.Key] = t
 		}
-		items[i] = newItem[T](g)
 	}
-	return items, nil
+	return targets
 }
 
-func (im *importer) read(tx *store.Tx, row *rows.Row) (given, error) {
-	r := importRow{tx: tx, object: im.kind.Object, body: shape.Value{Kind: shape.Object}}
-	im.columns.Each(row, &r.problems, r.set)
-	if r.err != nil {
-		return given{}, r.err
+// byIDOrName finds a record by its id, or by its name among those that records of the object can refer to.
+func (k *kind) byIDOrName(tx *store.Tx, text, object string) (uuid.UUID, bool, error) {
+	if id, err := shape.ParseID(text); err == nil {
+		why, err := k.ReferenceProblem(tx, id, object)
+		return id, why == "" && err == nil, err
 	}
-	if err := r.problems.Err(); err != nil {
-		return given{problem: err}, nil
-	}
-	g := newGiven(r.body, true)
-	if im.kind.shape.Field(sourceField) != nil {
-		source := shape.Member{Key: sourceField, Value: shape.Value{Kind: shape.String, Text: fromTable}}
-		g.fresh.Members = append(slices.Clip(g.fresh.Members), source)
-	}
-	return g, nil
+	return k.FindNamed(tx, text, object)
 }
 
-// named finds the record that has the text in the match field by, or as its name if by is empty.
-func (k *kind) named(tx *store.Tx, by, text, object string) (uuid.UUID, bool, error) {
-	if by != "" {
-		return k.Find(tx, by, text)
-	}
+// FindNamed finds the record with a name among those that records of the object can refer to.
+func (k *kind) FindNamed(tx *store.Tx, name, object string) (uuid.UUID, bool, error) {
 	if k.nameKey == nil {
 		return uuid.Nil, false, nil
 	}
-	id, found := k.table.Find(tx, "name", k.nameKey(text, object))
+	id, found := k.table.Find(tx, "name", k.nameKey(name, object))
 	return id, found, nil
 }
 

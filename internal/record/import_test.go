@@ -1,8 +1,8 @@
 package record_test
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -127,57 +127,63 @@ func put[T any](o *office, k *record.Kind[T], body string) string {
 	return id.String()
 }
 
-// load imports a table of leads.
-func (o *office) load(text, match string, renamed map[string]string) (rows.Result, error) {
+// result is the outcome of an import.
+type result struct {
+	rows.Report
+	Warnings []string
+	skipped  []string // lines and reasons
+	dropped  []string // lines, columns, values and reasons
+}
+
+// load imports a table of leads. match is empty for none.
+func (o *office) load(text, match string, mapping map[string]string) (result, error) {
 	o.t.Helper()
-	table, err := rows.NewReader(strings.NewReader(text))
+	return o.importWith(text, record.ImportOptions{Mapping: mapping, MatchOn: cmp.Or(match, record.MatchNone)})
+}
+
+func (o *office) importWith(text string, options record.ImportOptions) (r result, err error) {
+	o.t.Helper()
+	table, err := rows.Open(strings.NewReader(text), rows.Options{})
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	var im *record.Importer[lead]
+	var im *record.Importer
 	err = o.st.View(o.org, func(tx *store.Tx) (err error) {
-		im, err = o.leads.NewImporter(tx, table.Columns, renamed)
+		im, err = o.leads.NewImporter(tx, table, options, record.ImportRules[lead]{})
 		return err
 	})
 	if err != nil {
-		return rows.Result{}, err
+		return r, err
 	}
-	result, err := rows.Load(o.t.Context(), table, rows.Sink[record.Item[lead]]{
-		Make: func(table []rows.Row) (items []record.Item[lead], err error) {
-			err = o.st.View(o.org, func(tx *store.Tx) error {
-				items, err = im.Items(tx, table)
-				return err
-			})
-			return items, err
-		},
-		Put: func(items []record.Item[lead]) (done []rows.Outcome, err error) {
-			err = o.st.Update(o.t.Context(), o.org, store.Actor{}, func(tx *store.Tx) error {
-				outcomes, err := o.leads.Batch(tx, items, match)
-				for _, out := range outcomes {
-					one := rows.Outcome{Added: out.Created}
-					if out.Err != nil {
-						var all []string
-						for _, d := range out.Err.Details {
-							all = append(all, d.Path+": "+d.Message)
-						}
-						if one.Err = errors.New(strings.Join(all, "; ")); all == nil {
-							one.Err = errors.New(out.Err.Message)
-						}
-					}
-					done = append(done, one)
+	err = rows.Load(o.t.Context(), table, func(table []rows.Row) (b *record.ImportBatch, err error) {
+		err = o.st.View(o.org, func(tx *store.Tx) error {
+			b, err = im.Prepare(tx, table)
+			return err
+		})
+		return b, err
+	}, func(b *record.ImportBatch) error {
+		return o.st.Update(o.t.Context(), o.org, store.Actor{}, func(tx *store.Tx) error {
+			outcomes, err := im.Write(tx, b)
+			for i, out := range outcomes {
+				r.Report.Add(&b.Rows[i], &out)
+				if out.Skipped != "" {
+					r.skipped = append(r.skipped, fmt.Sprint(b.Rows[i].Line, ": ", out.Skipped))
+					continue
 				}
-				return err
-			})
-			return done, err
-		},
+				for _, d := range out.Dropped {
+					r.dropped = append(r.dropped, fmt.Sprintf("%d %s: %q %s", b.Rows[i].Line, d.Column, d.Value, d.Message))
+				}
+			}
+			return err
+		})
 	})
-	result.Warnings = im.Warnings()
-	return result, err
+	r.Warnings = im.Warnings()
+	return r, err
 }
 
 // imports imports a table and compares the outcome: want has "+" and "~" for each added and updated
-// row, followed by the errors of the other rows.
-func (o *office) imports(text, match string, want ...string) rows.Result {
+// row, followed by the skipped rows and the dropped values.
+func (o *office) imports(text, match string, want ...string) result {
 	o.t.Helper()
 	r, err := o.load(text, match, nil)
 	if err != nil {
@@ -187,12 +193,10 @@ func (o *office) imports(text, match string, want ...string) rows.Result {
 	return r
 }
 
-func (o *office) hasResult(text string, r rows.Result, want []string) {
+func (o *office) hasResult(text string, r result, want []string) {
 	o.t.Helper()
 	got := []string{strings.Repeat("+", r.Added) + strings.Repeat("~", r.Updated)}
-	for _, e := range r.Errors {
-		got = append(got, fmt.Sprint(e.Line, ": ", e.Message))
-	}
+	got = append(append(got, r.skipped...), r.dropped...)
 	if !slices.Equal(got, want) {
 		o.t.Errorf("%s\nis %q\nwant %q", text, got, want)
 	}
@@ -289,12 +293,9 @@ func TestImportBadColumns(t *testing.T) {
 		renamed map[string]string
 		want    string
 	}{
-		{"a,b\n", nil, "no column is a field of leads: a, b (rename columns with --map)"},
+		{"a,b\n", nil, "no column is a field of leads: a, b; map the columns to fields"},
 		{"created_at,source\n", nil, "no column is a field of leads"},
-		{"email,Email\n", nil, `columns "email" and "Email" both set email`},
 		{"email,mail\n", map[string]string{"mail": "phone", "email": "phone"}, `both set phone`},
-		{"firm_id,firm_website\n", nil, `columns "firm_id" and "firm_website" both set firm_id`},
-		{"firm_external_id,x,firm_website\n", nil, `both set firm_id`},
 		{"email,x\n", map[string]string{"x": "nope"}, `"x" is mapped to "nope", which is not an importable field of leads; use one of: active, add_tags, custom_field_boolean, custom_field_date,`},
 		{"email,x\n", map[string]string{"x": "created_at"}, `"x" is mapped to "created_at", which is not an importable field`},
 		{"email,x\n", map[string]string{"x": "source"}, `"x" is mapped to "source", which is not an importable field`},
@@ -318,8 +319,6 @@ func TestImportBadColumns(t *testing.T) {
 func TestImportWarnings(t *testing.T) {
 	o := newOffice(t)
 	want := []string{
-		`column "created_at" was ignored: the field is read-only`,
-		`column "source" was ignored: the field is read-only`,
 		`column "shoe size" was ignored: leads have no such field`,
 		`a column without a name was ignored`,
 		`column "custom_field_gone" was ignored: leads have no such field`,
@@ -337,7 +336,7 @@ func TestImportWarnings(t *testing.T) {
 	o.has("c@x.example", `{"source": "csv"}`)
 	// The spelling of a column does not matter, nor whether another column is mapped to its field.
 	r, err := o.load("Created At,email,Phone,Source,tel\nx,d@x.example,1,api,2\n", "", map[string]string{"tel": "phone"})
-	want = []string{`column "Created At" was ignored: the field is read-only`, `column "Phone" was ignored: another column is mapped to this field`, `column "Source" was ignored: the field is read-only`}
+	want = []string{`column "Phone" was ignored: another column sets this field`}
 	if err != nil || r.Added != 1 || !slices.Equal(r.Warnings, want) {
 		t.Errorf("%+v, %v", r, err)
 	}

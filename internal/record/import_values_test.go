@@ -29,57 +29,59 @@ func TestImportValues(t *testing.T) {
 	o := newOffice(t)
 	for _, c := range []struct{ field, cell, want string }{
 		{"first_name", " Zoë  😀\n\"x\" ", `" Zoë  😀\n\"x\" "`},
-		{"first_name", "NULL", `"NULL"`},
+		{"first_name", "NULL", "means no value"},
 		{"first_name", "0049", `"0049"`},
 		{"first_name", strings.Repeat("é", 40), quote(strings.Repeat("é", 40))},
 		{"first_name", strings.Repeat("é", 41), "must be at most 40 characters, not 41"},
 		{"first_name", "a\x00b", "must not contain NUL characters"},
 		{"email", "A.b+c@x.example", `"A.b+c@x.example"`},
-		{"email", "ada", `"ada" is not an email address`},
-		{"email", "a@x.example, b@x.example", `"a@x.example, b@x.example" is not an email address`},
+		{"email", "ada", `is not an email address`},
+		{"email", "mailto:a@x.example", `"a@x.example"`},
+		{"email", "Ada <a@x.example>", `"a@x.example"`},
 		{"phone", "+49 30 1", `"+49 30 1"`},
 		{"size", "0", `0`},
 		{"size", "250", `250`},
 		{"size", "1e3", `1000`},
 		{"size", "2.0", `2`},
 		{"size", "-1", "must be at least 0, not -1"},
-		{"size", "2.5", `2.5 is not an integer`},
-		{"size", "1,000", `"1,000" is not an integer`},
-		{"size", "0x10", `"0x10" is not an integer`},
-		{"size", "007", `"007" is not an integer`},
-		{"size", "many", `"many" is not an integer`},
+		{"size", "2.5", `is not an integer`},
+		{"size", "1,000", `1000`},
+		{"size", "0x10", `is not an integer`},
+		{"size", "007", `7`},
+		{"size", "many", `is not an integer`},
 		{"size", "9007199254740993", "must be between -2^53 and 2^53"},
 		{"ratio", "-0.25", `-0.25`},
 		{"ratio", "1e-7", `1e-7`},
 		{"ratio", "1e999", "must be between -2^53 and 2^53"},
-		{"ratio", "NaN", `"NaN" is not a number`},
-		{"ratio", "Infinity", `"Infinity" is not a number`},
-		{"ratio", "1,5", `"1,5" is not a number`},
-		{"ratio", "5 %", `"5 %" is not a number`},
+		{"ratio", "NaN", `means no value`},
+		{"ratio", "Infinity", `is not a number`},
+		{"ratio", "1,5", `1.5`},
+		{"ratio", "5 %", `is not a number`},
 		{"active", "true", `true`}, {"active", "TRUE", `true`}, {"active", "Yes", `true`}, {"active", "1", `true`},
 		{"active", "false", `false`}, {"active", "No", `false`}, {"active", "0", `false`},
-		{"active", "2", `"2" is not true or false`},
-		{"active", "maybe", `"maybe" is not true or false`},
+		{"active", "2", `is not true or false`},
+		{"active", "maybe", `is not true or false`},
 		{"since", "2026-02-28", `"2026-02-28"`},
-		{"since", "2026-02-29", `"2026-02-29" is not a date such as 2026-03-01`},
-		{"since", "28.02.2026", `"28.02.2026" is not a date such as 2026-03-01`},
-		{"since", "2026-02-28T00:00:00Z", `"2026-02-28T00:00:00Z" is not a date such as 2026-03-01`},
+		{"since", "2026-02-29", `is not a date such as 2026-03-01`},
+		{"since", "28.02.2026", `"2026-02-28"`},
+		{"since", "2026-02-28T00:00:00Z", `"2026-02-28"`},
 		{"seen_at", "2026-02-28T09:30:00+01:00", `"2026-02-28T08:30:00.000Z"`},
-		{"seen_at", "2026-02-28", `"2026-02-28" is not a time such as 2026-03-01T09:30:00Z`},
+		{"seen_at", "2026-02-28", `is not a time such as 2026-03-01T09:30:00Z`},
 		{"stage", "old", `"old"`},
-		{"stage", "Old", `"Old" is not one of: new, old`},
+		{"stage", "Old", `"old"`},
+		{"stage", "older", `is not one of: new, old`},
 		{"external_id", "EX 1", `"EX 1"`},
 		{"custom_field_text", " kept ", `" kept "`},
 		{"custom_field_text", strings.Repeat("x", 10_001), "must be at most 10000 characters, not 10001"},
 		{"custom_field_number", "-1.5", `-1.5`},
-		{"custom_field_number", "x", `"x" is not a number`},
+		{"custom_field_number", "x", `is not a number`},
 		{"custom_field_boolean", "yes", `true`},
 		{"custom_field_boolean", "no", `false`},
-		{"custom_field_boolean", "x", `"x" is not true or false`},
+		{"custom_field_boolean", "z", `is not true or false`},
 		{"custom_field_date", "2026-01-31", `"2026-01-31"`},
-		{"custom_field_date", "x", `"x" is not a date such as 2026-03-01`},
+		{"custom_field_date", "x", `is not a date such as 2026-03-01`},
 		{"custom_field_enum", "gold", `"gold"`},
-		{"custom_field_enum", "tin", `"tin" is not one of: gold, =1`},
+		{"custom_field_enum", "tin", `is not one of: gold, =1`},
 	} {
 		for form, table := range map[string]string{
 			"CSV":  "email," + c.field + "\nx@x.example," + csvCell(c.cell) + "\n",
@@ -93,12 +95,9 @@ func TestImportValues(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if strings.HasPrefix(c.want, "must ") || strings.Contains(c.want, " is not ") {
+			if strings.HasPrefix(c.want, "must ") || strings.HasPrefix(c.want, "is ") || strings.HasPrefix(c.want, "means ") {
 				line := map[string]int{"CSV": 2, "JSON": 1}[form]
-				o.hasResult(table, r, []string{"", fmt.Sprintf("%d: %s: %s", line, c.field, c.want)})
-				if len(o.all()) != before {
-					t.Errorf("%s: a lead was made of it", table)
-				}
+				o.hasResult(table, r, []string{"+", fmt.Sprintf("%d %s: %q %s", line, c.field, c.cell, c.want)})
 				continue
 			}
 			o.hasResult(table, r, []string{"+"})
@@ -120,8 +119,8 @@ func TestImportTrims(t *testing.T) {
 	o.has("a@x.example", `{"size": 5, "active": true, "since": "2026-01-31", "stage": "old", "custom_field_enum": "gold",
 		"custom_field_multi": ["red", "deep blue"], "heat": {"score": "hot", "since": null}}`)
 	o.imports("email,size,first_name,custom_field_number,tags,heat.since\nnope,x,Ada,y,,z\nb@x.example,1,Ada,2,,\n", "",
-		"+", `2: email: "nope" is not an email address; size: "x" is not an integer; `+
-			`heat.since: "z" is not a date such as 2026-03-01; custom_field_number: "y" is not a number`)
+		"++", `2 email: "nope" is not an email address`, `2 size: "x" is not an integer`,
+		`2 custom_field_number: "y" is not a number`, `2 heat.since: "z" is not a date such as 2026-03-01`)
 }
 
 // TestImportJSONValues covers values that are not strings.
@@ -135,26 +134,26 @@ func TestImportJSONValues(t *testing.T) {
 		{`"heat": {"score": "hot", "since": null}`, `{"heat": {"score": "hot", "since": null}}`},
 		{`"heat.score": "cold", "heat": {"since": "2026-01-31"}`, `{"heat": {"score": "cold", "since": "2026-01-31"}}`},
 		{`"heat": {}`, `{"heat": {"score": null, "since": null}}`},
-		{`"heat": {"score": "warm"}`, "heat.score: \"warm\" is not one of: hot, cold"},
-		{`"first_name": 5`, "first_name: must be a string"},
-		{`"first_name": ["a"]`, "first_name: must be a string"},
-		{`"first_name": {"a": "b"}`, "first_name: must be a string"},
-		{`"active": 1`, "active: must be true or false"},
-		{`"since": 20260131`, "since: must be a date such as 2026-03-01"},
-		{`"size": true`, "size: must be an integer"},
-		{`"tags": 5`, "tags: must be a list"},
-		{`"tags": [5]`, "tags[0]: must be a UUID"},
-		{`"firm_id": 5`, "firm_id: must be a UUID"},
-		{`"firm_website": 5`, "firm_id: must be a UUID"},
-		{`"custom_field_multi": "red"`, "custom_field_multi: must be a list"},
-		{`"custom_field_multi": ["green"]`, "custom_field_multi[0]: \"green\" is not one of: red, deep blue, -1"},
-		{`"custom_field_enum": 1`, "custom_field_enum: must be a string"},
-		{`"First Name": "a", "first_name": "b"`, "first_name: given twice"},
+		{`"heat": {"score": "warm"}`, `heat.score: "warm" is not one of: hot, cold`},
+		{`"first_name": 5`, `{"first_name": "5"}`},
+		{`"first_name": ["a"]`, `first_name: "a" must be a string`},
+		{`"first_name": {"a": "b"}`, `first_name: "{…}" must be a string`},
+		{`"active": 1`, `active: "1" must be true or false`},
+		{`"since": 20260131`, `since: "20260131" must be a date such as 2026-03-01`},
+		{`"size": true`, `size: "true" must be an integer`},
+		{`"tags": 5`, `tags: "5" must be a list`},
+		{`"tags": [5]`, `tags: "5" must be a string`},
+		{`"firm_id": 5`, `firm_id: "5" must be a string`},
+		{`"firm_website": 5`, `firm_website: "5" belongs to no firm`},
+		{`"custom_field_multi": "red"`, `{"custom_field_multi": ["red"]}`},
+		{`"custom_field_multi": ["green"]`, `custom_field_multi: "green" is not one of: red, deep blue, -1`},
+		{`"custom_field_enum": 1`, `custom_field_enum: "1" must be a string`},
+		{`"First Name": "a", "first_name": "b"`, `first_name: "b" is given twice`},
 		{`"first_name": null, "First Name": "b"`, `{"first_name": "b"}`},
 		{`"firm_id": "x", "firm_website": "acme.example"`, `firm_id: "x" is neither`},
-		{`"heat": "hot"`, "heat: must be an object"},
+		{`"heat": "hot"`, `heat: "hot" must be an object`},
 		{`"heat": null`, `{"heat": {"score": null, "since": null}}`},
-		{`"heat.score": "cold", "heat": {"score": "hot"}`, "heat.score: given twice"},
+		{`"heat.score": "cold", "heat": {"score": "hot"}`, `heat.score: "hot" is given twice`},
 	} {
 		table := `{"email": "x@x.example", ` + c.members + `}`
 		r, err := o.load(table, "", nil)
@@ -164,7 +163,7 @@ func TestImportJSONValues(t *testing.T) {
 		case strings.HasPrefix(c.want, "{"):
 			o.hasResult(table, r, []string{"+"})
 			o.has("", c.want)
-		case r.Added != 0 || len(r.Errors) != 1 || !strings.HasPrefix(r.Errors[0].Message, c.want):
+		case len(r.dropped) == 0 || !strings.Contains(r.dropped[0], c.want):
 			t.Errorf("%s: %+v, want %s", table, r, c.want)
 		}
 	}

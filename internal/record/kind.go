@@ -25,6 +25,9 @@ type kind struct {
 	shape *shape.Struct
 	refs  []shape.Field
 	set   *Set
+	ops   importing
+
+	merged *store.Table[merged] // nil if records cannot be merged
 }
 
 // rules are Rules for records of any type. Those that a kind does not have are nil.
@@ -35,9 +38,11 @@ type rules struct {
 	example, newExample any // a record, and how it was when it was created
 	triggers            []store.Trigger
 	match               map[string]func(string) string
+	identifies          func(field, text string) bool
 	entries             string
 	updateTogether      []string
 	nameKey             func(name, object string) []byte
+	newNamed            func(name, object string) shape.Value
 	customs             func(tx *store.Tx, entity string) (*filter.CustomFields, error)
 	updateEvents        func(before, after any) []string
 	checkRecord         func(tx *store.Tx, before, after any, p *fault.Problems) error
@@ -47,6 +52,11 @@ type rules struct {
 	mayDelete           func(tx *store.Tx, rec any) error
 	afterDelete         func(tx *store.Tx, rec any) error
 	checkReference      func(tx *store.Tx, id uuid.UUID, object string) (string, error)
+	setsOf              func(tx *store.Tx, id uuid.UUID) ([]uuid.UUID, error)
+	afterRestore        func(tx *store.Tx, rec any, sets []uuid.UUID) error
+	hasTrash            bool
+	sourceOf            func(rec any) string
+	trashOf             string // the entity whose deleted records these are
 }
 
 // untyped returns the rules but for checkReference, which reads a record.
@@ -55,7 +65,14 @@ func untyped[T any](r *Rules[T]) rules {
 	headOf(&fresh).UpdatedAt = headOf(&fresh).CreatedAt
 	u := rules{
 		silent: r.Silent, noUpdateEvent: r.NoUpdateEvent, noDeleteEvent: r.NoDeleteEvent, example: &r.Example,
-		newExample: &fresh, triggers: r.Triggers, match: r.Match, entries: r.Entries, updateTogether: r.UpdateTogether, nameKey: r.NameKey, customs: r.Customs,
+		newExample: &fresh, triggers: r.Triggers, match: r.Match, identifies: r.Identifies, entries: r.Entries, updateTogether: r.UpdateTogether, nameKey: r.NameKey, newNamed: r.NewNamed, customs: r.Customs,
+	}
+	u.hasTrash, u.setsOf = r.HasTrash, r.SetsOf
+	if r.SourceOf != nil {
+		u.sourceOf = func(rec any) string { return r.SourceOf(rec.(*T)) }
+	}
+	if r.AfterRestore != nil {
+		u.afterRestore = func(tx *store.Tx, rec any, sets []uuid.UUID) error { return r.AfterRestore(tx, rec.(*T), sets) }
 	}
 	if r.UpdateEvents != nil {
 		u.updateEvents = func(before, after any) []string { return r.UpdateEvents(before.(*T), after.(*T)) }
@@ -170,7 +187,11 @@ func (k *kind) deleted(tx *store.Tx, rec any) error {
 	if k.noDeleteEvent {
 		return nil
 	}
-	id := headOf(rec).ID
+	return k.emitGone(tx, headOf(rec).ID)
+}
+
+// emitGone emits the event that a record was deleted.
+func (k *kind) emitGone(tx *store.Tx, id uuid.UUID) error {
 	gone, err := json.Marshal(struct {
 		ID uuid.UUID `json:"id"`
 	}{id})

@@ -7,6 +7,7 @@ package record
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -58,6 +59,11 @@ type Rules[T any] struct {
 	// MatchVersion changes whenever a function in Match returns other values, so that the stored keys
 	// are rebuilt.
 	MatchVersion string
+	// Identifies reports whether a text in one of the fields in Match identifies a record, so that an
+	// import may find a record by it without being told to. If it is nil, every text does.
+	Identifies func(field, text string) bool
+	// Alike finds the record that a row of an import means when nothing else identifies it.
+	Alike *Alike[T]
 	// Check adds the problems of a record to p; before is nil for a new record. It may also
 	// normalize the record.
 	Check func(tx *store.Tx, before, after *T, p *fault.Problems) error
@@ -77,9 +83,22 @@ type Rules[T any] struct {
 	// AfterDelete is called in the same transaction after a record and all references to it were
 	// deleted. An error undoes the deletion.
 	AfterDelete func(tx *store.Tx, rec *T) error
+	// HasTrash keeps deleted records in a trash, from which they can be restored.
+	HasTrash bool
+	// SetsOf returns the sets that a record belongs to, such as audiences. The trash keeps them, and AfterRestore
+	// gets them when the record is restored, after AfterInsert. Both may be nil.
+	SetsOf       func(tx *store.Tx, id uuid.UUID) ([]uuid.UUID, error)
+	AfterRestore func(tx *store.Tx, rec *T, sets []uuid.UUID) error
+	// CanMerge makes Merge possible. SourceOf returns another id by which merged records are found, or "". It
+	// may be nil.
+	CanMerge bool
+	SourceOf func(*T) string
 	// NameKey returns the value of the unique key "name" for a name among the records that can be
 	// referred to from records of the object. It is nil if names are not unique.
 	NameKey func(name, object string) []byte
+	// NewNamed returns the body of a record that an import creates because it has no record of this
+	// name.
+	NewNamed func(name, object string) shape.Value
 	// CheckReference returns why records of the object cannot refer to rec, or "" if they can.
 	CheckReference func(rec *T, object string) string
 	// Customs returns the custom fields that an entity has in the organization of the transaction.
@@ -93,7 +112,10 @@ type Rules[T any] struct {
 // what does not depend on T is in kind.
 type Kind[T any] struct {
 	kind
-	Table *store.Table[T]
+	Table     *store.Table[T]
+	TrashList *index.Kind // nil if the kind has no trash
+
+	trash *store.Table[Trashed[T]]
 }
 
 // Set is the set of all kinds of the service. Kinds refer to each other by entity.
@@ -122,6 +144,11 @@ func (s *Set) Verify(tx *store.Tx, report store.Report) error {
 
 // verify leaves out the keys of custom fields while a field is damaged, because they cannot be computed.
 func (k *kind) verify(tx *store.Tx, report store.Report) error {
+	if k.merged != nil {
+		if err := k.merged.Verify(tx, report); err != nil {
+			return err
+		}
+	}
 	if k.shape.HasCustom() {
 		fields, err := k.customs(tx, k.Entity)
 		if err != nil {
@@ -145,7 +172,10 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 	keys = append(keys, r.Keys...)
 	for field, fold := range r.Match {
 		text := k.textField(field)
-		keys = append(keys, store.TextKey(matchName(field), func(rec *T) string { return fold(text(rec)) }).At(r.MatchVersion))
+		keys = append(keys, store.TextKey(MatchKey(field), func(rec *T) string { return fold(text(rec)) }).At(r.MatchVersion))
+	}
+	if r.Alike != nil {
+		keys = append(keys, store.TextKey(AlikeKey, r.Alike.Key).At(r.Alike.Version))
 	}
 	if k.shape.Field(externalID) != nil {
 		unique = append(unique, externalIDs[T](k.textField(externalID)))
@@ -162,6 +192,11 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 	}
 	k.table = &k.Table.AnyTable
 	k.List = index.NewKind(r.Entity, cmp.Or(r.DefaultSort, "-created_at"), k.Table, customs)
+	if slices.ContainsFunc(k.refs, func(f shape.Field) bool { return f.Named }) {
+		k.List.FindName = func(tx *store.Tx, f *filter.Field, name string) (uuid.UUID, bool, error) {
+			return k.set.find(f.Ref).FindNamed(tx, name, k.Object)
+		}
+	}
 	if r.CheckReference != nil {
 		k.checkReference = func(tx *store.Tx, id uuid.UUID, object string) (string, error) {
 			doc, err := k.Table.Get(tx, id)
@@ -171,12 +206,29 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 			return r.CheckReference(&doc.Record, object), nil
 		}
 	}
+	k.ops = importingOf(k, ImportRules[T]{})
+	if r.Alike != nil {
+		k.ops.alike = func(tx *store.Tx, rec any) (uuid.UUID, bool, error) { return k.alike(tx, r.Alike, rec.(*T)) }
+		k.ops.keys = func(rec any) (key, prefix string) { return r.Alike.Key(rec.(*T)), r.Alike.Prefix(rec.(*T)) }
+	}
 	set.kinds = append(set.kinds, &k.kind)
+	if r.HasTrash {
+		k.addTrash(customs)
+	}
+	if r.CanMerge {
+		k.merged = newMerged(r.Entity)
+	}
 	return k
 }
 
-// Get returns a record.
-func (k *Kind[T]) Get(tx *store.Tx, id uuid.UUID) (store.Doc[T], error) { return k.Table.Get(tx, id) }
+// Get returns a record. If it was merged into another, the error names that one.
+func (k *Kind[T]) Get(tx *store.Tx, id uuid.UUID) (store.Doc[T], error) {
+	doc, err := k.Table.Get(tx, id)
+	if err != nil {
+		return doc, k.missing(tx, id, err)
+	}
+	return doc, nil
+}
 
 // Create stores a new record. If the draft has problems, Create returns all of them in one error
 // and stores nothing.
@@ -187,6 +239,10 @@ func (k *Kind[T]) Create(tx *store.Tx, d Draft[T]) (store.Doc[T], error) {
 // CreateAs is like Create with a given id. If set is not nil, it may set fields that no body can
 // set.
 func (k *Kind[T]) CreateAs(tx *store.Tx, id uuid.UUID, d Draft[T], set func(*T)) (store.Doc[T], error) {
+	d, err := d.withIDs(tx, &k.kind)
+	if err != nil {
+		return store.Doc[T]{}, err
+	}
 	rec, p := d.record, d.problems
 	headOf(&rec).begin(id, tx.Now())
 	if set != nil {
@@ -233,11 +289,14 @@ func (c Precondition) check(version string) error {
 // Update changes a record: absent members keep their value, null clears a field. If the body
 // changes nothing, Update writes nothing.
 func (k *Kind[T]) Update(tx *store.Tx, id uuid.UUID, cond Precondition, body shape.Value) (store.Doc[T], error) {
-	old, err := k.Table.Get(tx, id)
+	old, err := k.Get(tx, id)
 	if err == nil {
 		err = cond.check(old.Version())
 	}
 	if err != nil {
+		return store.Doc[T]{}, err
+	}
+	if body, err = k.withIDs(tx, body); err != nil {
 		return store.Doc[T]{}, err
 	}
 	rec := old.Record
@@ -268,10 +327,14 @@ func (k *Kind[T]) Replace(tx *store.Tx, old store.Doc[T], rec T) (store.Doc[T], 
 }
 
 // Delete deletes a record and removes every reference to it. If another record requires it, Delete
-// returns an error with the code in_use. A damaged record is deleted too: the rules of its kind see a
-// record that has nothing but its id.
+// returns an error with the code in_use. A kind that has a trash keeps the record there. A damaged record
+// is deleted too: the rules of its kind see a record that has nothing but its id.
 func (k *Kind[T]) Delete(tx *store.Tx, id uuid.UUID, cond Precondition) error {
-	old, err := k.Table.Get(tx, id)
+	return k.remove(tx, id, cond, k.trash != nil)
+}
+
+func (k *Kind[T]) remove(tx *store.Tx, id uuid.UUID, cond Precondition, keep bool) error {
+	old, err := k.Get(tx, id)
 	if errors.Is(err, store.ErrDamaged) {
 		var rec T
 		headOf(&rec).ID = id
@@ -286,6 +349,17 @@ func (k *Kind[T]) Delete(tx *store.Tx, id uuid.UUID, cond Precondition) error {
 	rec := old.Record
 	if err := k.beforeDelete(tx, &rec); err != nil {
 		return err
+	}
+	if keep {
+		var sets []uuid.UUID
+		if k.setsOf != nil {
+			if sets, err = k.setsOf(tx, id); err != nil {
+				return err
+			}
+		}
+		if err := k.toTrash(tx, rec, sets); err != nil {
+			return err
+		}
 	}
 	if old, err = k.Table.Get(tx, id); err != nil { // the record may have referred to itself
 		return err

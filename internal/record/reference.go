@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
+	"prospector/internal/filter"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -33,6 +35,23 @@ func (k *kind) references(rec any) (stored []shape.Field) {
 		}
 	}
 	return stored
+}
+
+// NameColumn returns the key under which exports show the names of the records in a reference field.
+func NameColumn(f *shape.Field) string {
+	one := strings.TrimSuffix(f.Key, "_id")
+	switch {
+	case f.Ref == "users":
+		return one + "_email"
+	case f.Type == shape.TypeMulti:
+		return strings.TrimSuffix(one, "s") + "_names"
+	}
+	return one + "_name"
+}
+
+// isNameColumn reports whether exports of the kind have a column of names that is called so.
+func (k *kind) isNameColumn(name string) bool {
+	return slices.ContainsFunc(k.refs, func(f shape.Field) bool { return NameColumn(&f) == name })
 }
 
 // refIDs returns the ids in a reference field.
@@ -107,6 +126,74 @@ func (k *kind) check(tx *store.Tx, before, after any, body shape.Value, p *fault
 	return p.Err()
 }
 
+// withIDs returns a body in which the names of referred records are replaced by their ids. Names that no
+// record has stay and are reported when the body is decoded. The body itself is returned if it has no names.
+func (k *kind) withIDs(tx *store.Tx, body shape.Value) (shape.Value, error) {
+	changed := false
+	for i := range k.refs {
+		f := &k.refs[i]
+		if !f.Named {
+			continue
+		}
+		for j, m := range body.Members {
+			if m.Key != f.Key && !(f.Edits && (m.Key == "add_"+f.Key || m.Key == "remove_"+f.Key)) || !hasNames(m.Value) {
+				continue
+			}
+			v, err := filter.NamesToIDs(m.Value, func(name string) (uuid.UUID, bool, error) {
+				return k.set.find(f.Ref).FindNamed(tx, name, k.Object)
+			})
+			if err != nil {
+				return body, err
+			}
+			if !changed {
+				body.Members, changed = slices.Clone(body.Members), true
+			}
+			body.Members[j].Value = v
+		}
+	}
+	return body, nil
+}
+
+// CheckUpdate checks a body that is to change several records: its fields, values and references, but not what the
+// rules of the kind say about a record as a whole. It returns the body with names replaced by ids.
+func (k *Kind[T]) CheckUpdate(tx *store.Tx, body shape.Value) (shape.Value, error) {
+	rec := *k.example.(*T) // any valid record
+	body, err := k.withIDs(tx, body)
+	if err != nil {
+		return body, err
+	}
+	var p fault.Problems
+	shape.Decode(body, &rec, shape.Update, &p)
+	return body, k.checkUpdate(tx, body, &rec, &p)
+}
+
+func (k *kind) checkUpdate(tx *store.Tx, body shape.Value, rec any, p *fault.Problems) error {
+	if err := k.decodeCustom(tx, body, rec, p); err != nil {
+		return err
+	}
+	for i := range k.refs {
+		for id, path := range placesOf(&k.refs[i], body) {
+			why, err := k.set.referenceProblem(tx, k.refs[i].Ref, id, k.Object)
+			if err != nil {
+				return err
+			}
+			if why != "" {
+				p.Invalid(path, "%s", why)
+			}
+		}
+	}
+	k.checkTogether(body, p)
+	return p.Err()
+}
+
+// hasNames reports whether a list has a string that is not an id.
+func hasNames(v shape.Value) bool {
+	return slices.ContainsFunc(v.Items, func(item shape.Value) bool {
+		_, err := shape.ParseID(item.Text)
+		return item.Kind == shape.String && err != nil
+	})
+}
+
 // checkTogether reports the fields in Rules.UpdateTogether that a body lacks although it has others.
 func (k *kind) checkTogether(body shape.Value, p *fault.Problems) {
 	var given string
@@ -149,10 +236,14 @@ func (s *Set) referenceProblem(tx *store.Tx, entity string, id uuid.UUID, object
 // ReferenceProblem returns why records of the object cannot refer to id, or "" if they can.
 func (k *kind) ReferenceProblem(tx *store.Tx, id uuid.UUID, object string) (string, error) {
 	if k.checkReference == nil {
-		if !k.table.Has(tx, id) {
-			return doesNotExist, nil
+		if k.table.Has(tx, id) {
+			return "", nil
 		}
-		return "", nil
+		survivor, merged, err := k.Survivor(tx, id)
+		if err != nil || !merged {
+			return doesNotExist, err
+		}
+		return "was merged into " + survivor.String(), nil
 	}
 	why, err := k.checkReference(tx, id, object)
 	if fault.CodeOf(err) == fault.NotFound {

@@ -24,13 +24,29 @@ func (s *Set) DropReferences(tx *store.Tx, table string, rec any) (changed []str
 		}
 		target := s.find(f.Ref)
 		exists := func(id uuid.UUID) bool { return target != nil && target.table.Has(tx, id) }
-		ids := slices.Clone(refIDs(&f, rec))
-		kept := slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool { return !exists(id) })
-		if len(kept) == len(ids) {
+		ids, kept := refIDs(&f, rec), []uuid.UUID{}
+		for _, id := range ids {
+			if target != nil && !exists(id) {
+				if id, _, err = target.Survivor(tx, id); err != nil {
+					return nil, err
+				}
+			}
+			if exists(id) {
+				kept = append(kept, id)
+			}
+		}
+		if slices.Equal(kept, ids) {
+			continue
+		}
+		if _, many := f.Get(rec).(shape.IDs); !many && len(kept) == 1 { // it was merged
+			changed = append(changed, f.Key)
+			f.Set(rec, uuid.NullUUID{UUID: kept[0], Valid: true})
 			continue
 		}
 		if f.Required {
-			return nil, fault.New(fault.ValidationFailed, "%s: %s does not exist; restore it first", f.Key, ids[0])
+			var p fault.Problems
+			p.Invalid(f.Key, "%s does not exist; restore it first", ids[0])
+			return nil, p.Err()
 		}
 		changed = append(changed, f.Key)
 		if _, many := f.Get(rec).(shape.IDs); many {

@@ -25,19 +25,20 @@ type sweepWork struct {
 // records to which it applies: immediately if they are few, otherwise in a job. It always rewrites
 // at least one batch immediately, because the index orders snapshots by the changes of a table.
 func (k *kind) bury(tx *store.Tx, tomb store.Tombstone) error {
+	return k.buryUpTo(tx, tomb, sweepBatch)
+}
+
+// buryUpTo is bury that rewrites up to limit records immediately.
+func (k *kind) buryUpTo(tx *store.Tx, tomb store.Tombstone, limit int) error {
 	tomb, err := k.table.AddTombstone(tx, tomb)
 	if err != nil {
 		return err
 	}
-	more, err := k.sweep(tx, tomb)
+	more, err := k.table.Sweep(tx, tomb, limit)
 	if err == nil && more {
 		_, err = tx.Enqueue(SweepJob, tx.Now(), sweepWork{Entity: k.Entity, Tomb: tomb})
 	}
 	return err
-}
-
-func (k *kind) sweep(tx *store.Tx, tomb store.Tombstone) (more bool, err error) {
-	return k.table.Sweep(tx, tomb, sweepBatch)
 }
 
 // Sweep runs a SweepJob. It rewrites one batch per transaction, and the last transaction completes
@@ -53,7 +54,7 @@ func (s *Set) Sweep(ctx context.Context, st *store.Store, job store.Job) error {
 	}
 	for more := true; more; {
 		err := st.Update(ctx, job.Org, work.Tomb.Actor, func(tx *store.Tx) (err error) {
-			if more, err = k.sweep(tx, work.Tomb); err == nil && !more {
+			if more, err = k.table.Sweep(tx, work.Tomb, sweepBatch); err == nil && !more {
 				err = tx.Done(job.ID)
 			}
 			return err

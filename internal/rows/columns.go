@@ -3,24 +3,14 @@ package rows
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"prospector/internal/fault"
 	"prospector/internal/shape"
 )
-
-// Target is the field that a column sets.
-type Target struct {
-	Column string // the name of the column
-	Member string // the member of the record that it sets, such as "scoring.heat_score"
-	Field  shape.Field
-	List   bool
-}
-
-func (t *Target) target() *Target { return t }
 
 type targeting interface {
 	comparable
@@ -30,68 +20,130 @@ type targeting interface {
 // Fields describes the columns that tables of an entity can have.
 type Fields[T any] struct {
 	Entity  string
-	Targets map[string]T // by column name
-	// ReadOnly reports whether name is a field that tables cannot set, because the service sets it.
-	ReadOnly func(name string) bool
+	Targets map[string]T // by name
+	// IsReadOnly reports whether name is a field that tables cannot set, because the service sets it. Such
+	// columns are ignored without a warning.
+	IsReadOnly func(name string) bool
 }
 
-// Columns maps the columns of a table to fields. T is *Target or embeds a Target.
+// Columns maps the columns of a table to fields.
 type Columns[T targeting] struct {
 	fields  Fields[T]
-	renamed map[string]string // column name to field name
-	mapped  map[string]bool   // the members that renamed columns set
-	objects map[string]bool   // the paths of nested objects
-	places  []T               // the targets of the columns of a CSV file; zero for ignored columns
+	mapping map[string]string
+	names   *names
+	plain   bool   // the service wrote the table
+	locale  *Style // nil if every column decides
+	columns []string
+	places  []column[T]          // of CSV
+	members map[string]column[T] // of JSON lines, by path
+	mapped  map[string]bool      // the members that the mapping sets
+	objects map[string]bool      // the paths of nested objects
 	ignored map[string]bool
 	warned  []string // the first ignored columns
+}
+
+// column is a column of a table.
+type column[T any] struct {
+	name       string
+	target     T // zero if the column is ignored
+	style      Style
+	confidence Confidence
+}
+
+// Cell is a value of a row.
+type Cell[T any] struct {
+	Target T
+	Column string
+	Text   string // as the file has it
+	Value  shape.Value
 }
 
 // maxWarnings is the number of ignored columns that are reported by name.
 const maxWarnings = 50
 
-// NewColumns maps columns to fields. columns is nil for JSON lines, where each row has its own
-// keys. renamed maps names of columns to names of fields. Columns that match no field are ignored
-// and reported by Warnings.
-func NewColumns[T targeting](columns []string, renamed map[string]string, fields Fields[T]) (*Columns[T], error) {
+// NewColumns maps the columns of a table to fields. mapping maps names of columns to names of fields,
+// or to "" if a column is to be ignored. Other columns are recognized by their names, in several languages,
+// and by their content. Columns that match no field are ignored and reported by Warnings. locale
+// decides how numbers and dates are written; if it is empty, every column decides. Errors are a
+// *fault.Error with the paths mapping and locale.
+func NewColumns[T targeting](t *Reader, mapping map[string]string, locale string, fields Fields[T]) (*Columns[T], error) {
 	c := &Columns[T]{
-		fields: fields, renamed: renamed,
-		mapped: map[string]bool{}, objects: map[string]bool{}, ignored: map[string]bool{},
+		fields: fields, mapping: mapping, columns: t.Columns, names: namesOf(fields),
+		members: map[string]column[T]{}, mapped: map[string]bool{}, objects: map[string]bool{}, ignored: map[string]bool{},
 	}
-	for _, column := range slices.Sorted(maps.Keys(renamed)) {
-		t, known := fields.Targets[renamed[column]]
-		if !known {
-			return nil, fmt.Errorf("column %q is mapped to %q, which is not an importable field of %s; use one of: %s",
-				column, renamed[column], fields.Entity, strings.Join(slices.Sorted(maps.Keys(fields.Targets)), ", "))
+	if locale != "" {
+		style, err := ParseLocale(locale)
+		if err != nil {
+			return nil, invalid("locale", "%v", err)
 		}
-		if columns != nil && !slices.Contains(columns, column) {
-			return nil, fmt.Errorf("column %q is mapped, but the file does not have it; its columns are: %s",
-				column, listed(columns))
-		}
-		c.mapped[t.target().Member] = true
+		c.locale = &style
 	}
-	for _, t := range fields.Targets {
-		if object, _, nested := strings.Cut(t.target().Member, "."); nested {
+	if err := c.checkMapping(); err != nil {
+		return nil, err
+	}
+	for _, one := range fields.Targets {
+		if object, _, nested := strings.Cut(one.target().Member, "."); nested {
 			c.objects[object] = true
 		}
 	}
-	taken := map[string]string{}
-	for _, column := range columns {
-		t, is := c.find(column)
-		c.places = append(c.places, t)
-		if !is {
-			continue
-		}
-		member := t.target().Member
-		if other, twice := taken[member]; twice {
-			return nil, fmt.Errorf("columns %q and %q both set %s", other, column, member)
-		}
-		taken[member] = column
+	sample := t.Sample()
+	if t.Columns == nil {
+		c.plain = len(sample) > 0 && isOwnExport(keysOf(sample[0].Object))
+		return c, nil
 	}
-	if columns != nil && len(taken) == 0 {
-		return nil, fmt.Errorf("no column is a field of %s: %s (rename columns with --map)",
-			fields.Entity, listed(columns))
-	}
+	c.plain = isOwnExport(t.Columns)
+	c.place(sample, t.comma)
 	return c, nil
+}
+
+// Target returns the field with a name, or a zero T.
+func (c *Columns[T]) Target(field string) T { return c.fields.Targets[field] }
+
+func invalid(path, format string, args ...any) error {
+	var p fault.Problems
+	p.Invalid(path, format, args...)
+	return p.Err()
+}
+
+// checkMapping reports a mapping that the table or the entity does not have.
+func (c *Columns[T]) checkMapping() error {
+	taken := map[string]string{}
+	for _, column := range slices.Sorted(maps.Keys(c.mapping)) {
+		field := c.mapping[column]
+		t, known := c.fields.Targets[field]
+		switch {
+		case c.columns != nil && !slices.Contains(c.columns, column):
+			return invalid("mapping", "column %q is mapped, but the file does not have it; its columns are: %s",
+				column, listed(c.columns))
+		case field == "":
+			continue
+		case !known:
+			return invalid("mapping", "column %q is mapped to %q, which is not an importable field of %s; use one of: %s",
+				column, field, c.fields.Entity, strings.Join(slices.Sorted(maps.Keys(c.fields.Targets)), ", "))
+		case taken[field] != "":
+			return invalid("mapping", "columns %q and %q both set %s", taken[field], column, field)
+		}
+		taken[field] = column
+		c.mapped[t.target().Column] = true
+	}
+	return nil
+}
+
+// isOwnExport reports whether columns are those of a table that this service exported.
+func isOwnExport(columns []string) bool {
+	for _, name := range []string{"id", "created_at", "updated_at"} {
+		if !slices.Contains(columns, name) {
+			return false
+		}
+	}
+	return true
+}
+
+func keysOf(object shape.Value) (keys []string) {
+	for _, m := range object.Members {
+		keys = append(keys, m.Key)
+	}
+	return keys
 }
 
 // listed joins names from a file, with unprintable characters replaced.
@@ -101,7 +153,20 @@ func listed(names []string) string {
 			return '\ufffd'
 		}
 		return r
-	}, strings.Join(names, ", "))
+	}, strings.ToValidUTF8(strings.Join(names, ", "), "\ufffd"))
+}
+
+// ignore remembers a column that sets nothing.
+func (c *Columns[T]) ignore(name string) {
+	field, mapped := c.mapping[name]
+	isOurs := c.fields.IsReadOnly != nil && c.fields.IsReadOnly(fieldName(name))
+	if mapped && field == "" || isOurs || c.ignored[name] {
+		return
+	}
+	c.ignored[name] = true
+	if len(c.warned) < maxWarnings {
+		c.warned = append(c.warned, name)
+	}
 }
 
 // fieldName converts the name of a column to that of a field: "First Name" becomes first_name.
@@ -109,43 +174,17 @@ func fieldName(column string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(strings.ToLower(column)), "_"), "-", "_")
 }
 
-// find returns the target of a column, and remembers columns without one. A mapped column takes
-// precedence over a column with the name of the field.
-func (c *Columns[T]) find(column string) (t T, is bool) {
-	if name, mapped := c.renamed[column]; mapped {
-		return c.fields.Targets[name], true
-	}
-	t, is = c.fields.Targets[column]
-	if !is {
-		t, is = c.fields.Targets[fieldName(column)]
-	}
-	if is && !c.mapped[t.target().Member] {
-		return t, true
-	}
-	if !c.ignored[column] {
-		c.ignored[column] = true
-		if len(c.warned) < maxWarnings {
-			c.warned = append(c.warned, column)
-		}
-	}
-	var none T
-	return none, false
-}
-
 // Warnings describes the columns ignored so far.
 func (c *Columns[T]) Warnings() []string {
 	list := []string{}
-	for _, column := range c.warned {
-		_, mapped := c.fields.Targets[fieldName(column)]
+	for _, name := range c.warned {
 		switch {
-		case column == "":
+		case name == "":
 			list = append(list, "a column without a name was ignored")
-		case mapped:
-			list = append(list, fmt.Sprintf("column %q was ignored: another column is mapped to this field", column))
-		case c.fields.ReadOnly != nil && c.fields.ReadOnly(fieldName(column)):
-			list = append(list, fmt.Sprintf("column %q was ignored: the field is read-only", column))
+		case c.names.find(name) != nil:
+			list = append(list, fmt.Sprintf("column %q was ignored: another column sets this field", name))
 		default:
-			list = append(list, fmt.Sprintf("column %q was ignored: %s have no such field", column, c.fields.Entity))
+			list = append(list, fmt.Sprintf("column %q was ignored: %s have no such field", name, c.fields.Entity))
 		}
 	}
 	if more := len(c.ignored) - len(c.warned); more > 0 {
@@ -154,104 +193,163 @@ func (c *Columns[T]) Warnings() []string {
 	return list
 }
 
-// Each calls give with each value of a row and its target. It skips empty cells, null and empty
-// strings, which leave a record unchanged.
-func (c *Columns[T]) Each(row *Row, p *fault.Problems, give func(T, shape.Value)) {
-	if c.places == nil {
-		var given []string
-		c.members("", row.Object, &given, p, give)
+// Read returns the values of a row, and what was dropped. Empty cells, null and empty strings have no
+// value: they leave a record unchanged.
+func (c *Columns[T]) Read(row *Row) (cells []Cell[T], dropped []Dropped) {
+	r := reading[T]{c: c}
+	if c.columns == nil {
+		r.object("", row.Object)
+		r.splitFullName()
+		return r.cells, r.dropped
+	}
+	r.cells = make([]Cell[T], 0, len(c.places))
+	var none T
+	for i := range c.places {
+		if p := &c.places[i]; p.target != none && row.Cells[i] != "" {
+			r.text(p, row.Cells[i], UnescapeFormula(row.Cells[i]))
+		}
+	}
+	r.splitFullName()
+	return r.cells, r.dropped
+}
+
+// reading collects the values of a row.
+type reading[T targeting] struct {
+	c       *Columns[T]
+	cells   []Cell[T]
+	dropped []Dropped
+	full    *Cell[T] // the full name
+}
+
+// text adds the value of a text. raw is how the file has it.
+func (r *reading[T]) text(p *column[T], raw, text string) {
+	t := p.target.target()
+	if t.Member == fullName {
+		r.full = &Cell[T]{Column: p.name, Text: text}
 		return
 	}
-	var none T
-	for i, t := range c.places {
-		if t == none {
-			continue
+	if r.c.plain {
+		if strings.TrimSpace(text) != "" {
+			r.add(p, raw, t.plainText(text))
 		}
-		if cell := row.Cells[i]; strings.TrimSpace(cell) != "" {
-			give(t, t.target().cell(cell))
+		return
+	}
+	v, dropped := t.fromText(text, p.style)
+	for _, d := range dropped {
+		d.Column = p.name
+		r.dropped = append(r.dropped, d)
+	}
+	if v.Kind != shape.Absent {
+		r.add(p, raw, v)
+	}
+}
+
+func (r *reading[T]) add(p *column[T], raw string, v shape.Value) {
+	r.cells = append(r.cells, Cell[T]{Target: p.target, Column: p.name, Text: raw, Value: v})
+}
+
+// splitFullName adds the first and last name in a full name, unless other columns have them.
+func (r *reading[T]) splitFullName() {
+	if r.full == nil {
+		return
+	}
+	raw := r.full.Text
+	bare := strings.TrimFunc(raw, isBlank)
+	if bare == "" {
+		return
+	}
+	if isNoValue(bare, true) || !utf8.ValidString(raw) {
+		message := meansNothing
+		if !utf8.ValidString(raw) {
+			message = notText
+		}
+		r.dropped = append(r.dropped, Dropped{Column: r.full.Column, Value: raw, Message: message, Notice: message == meansNothing})
+		return
+	}
+	first, last := SplitName(bare)
+	for _, part := range []struct{ field, text string }{{"first_name", first}, {"last_name", last}} {
+		t := r.c.fields.Targets[part.field]
+		if part.text != "" && !r.has(t) {
+			r.cells = append(r.cells, Cell[T]{Target: t, Column: r.full.Column, Text: raw, Value: str(oneLine(part.text))})
 		}
 	}
 }
 
-// members calls give with the members of a JSON object. Members of nested objects have a dotted
-// path.
-func (c *Columns[T]) members(
-	path string, object shape.Value, given *[]string, p *fault.Problems, give func(T, shape.Value),
-) {
+func (r *reading[T]) has(t T) bool {
+	return slices.ContainsFunc(r.cells, func(c Cell[T]) bool { return c.Target == t })
+}
+
+// object adds the members of a JSON object. Members of nested objects have a dotted path.
+func (r *reading[T]) object(path string, object shape.Value) {
 	for _, m := range object.Members {
 		at := path + m.Key
 		switch {
-		case c.objects[at] && m.Value.Kind == shape.Object:
-			c.members(at+".", m.Value, given, p, give)
+		case r.c.objects[at] && m.Value.Kind == shape.Object:
+			r.object(at+".", m.Value)
 			continue
-		case c.objects[at]:
+		case r.c.objects[at]:
 			if m.Value.Kind != shape.Null {
-				p.Invalid(at, "must be an object")
+				r.dropped = append(r.dropped, Dropped{Column: at, Value: show(m.Value), Message: "must be an object"})
 			}
 			continue
 		}
-		t, is := c.find(at)
-		if !is || m.Value.Kind == shape.Null || m.Value.Kind == shape.String && m.Value.Text == "" {
+		p := r.c.member(at)
+		var none T
+		if p.target == none || m.Value.Kind == shape.Null || m.Value.Kind == shape.String && m.Value.Text == "" {
 			continue
 		}
-		member := t.target().Member
-		if slices.Contains(*given, member) {
-			p.Invalid(member, "given twice")
+		if r.has(p.target) {
+			r.dropped = append(r.dropped, Dropped{Column: at, Value: show(m.Value), Message: "is given twice"})
 			continue
 		}
-		*given = append(*given, member)
-		give(t, t.target().value(m.Value))
-	}
-}
-
-// cell converts a cell to the JSON value that the field expects.
-func (t *Target) cell(cell string) shape.Value {
-	cell = UnescapeFormula(cell)
-	if t.List {
-		return t.Entries(cell)
-	}
-	return t.value(t.text(cell))
-}
-
-// Entries converts a cell that holds a list.
-func (t *Target) Entries(cell string) shape.Value {
-	entries := shape.Value{Kind: shape.List}
-	for _, entry := range Split(cell) {
-		entries.Items = append(entries.Items, t.text(entry))
-	}
-	return entries
-}
-
-// text converts the text of a cell. Free text is kept as it is. Other values are trimmed, unless
-// the field allows the value with its spaces.
-func (t *Target) text(s string) shape.Value {
-	free := t.Field.Type == shape.TypeText && t.Field.Format == ""
-	if !free && !slices.Contains(t.Field.Enum, s) {
-		s = strings.TrimSpace(s)
-	}
-	return shape.Value{Kind: shape.String, Text: s}
-}
-
-var (
-	jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
-	booleans   = map[string]bool{"true": true, "yes": true, "1": true, "false": false, "no": false, "0": false}
-)
-
-// value converts a string to a number or a boolean if the field expects one. A string that is
-// neither is returned unchanged, and decoding the record reports it.
-func (t *Target) value(v shape.Value) shape.Value {
-	if v.Kind != shape.String {
-		return v
-	}
-	switch t.Field.Type {
-	case shape.TypeNumber:
-		if jsonNumber.MatchString(v.Text) {
-			v.Kind = shape.Num
-		}
-	case shape.TypeBoolean:
-		if b, ok := booleans[strings.ToLower(v.Text)]; ok {
-			return shape.Value{Kind: shape.Bool, True: b}
+		isText := p.target.target().Field.Type == shape.TypeText
+		if m.Value.Kind == shape.String || m.Value.Kind == shape.Num && isText {
+			r.text(&p, m.Value.Text, m.Value.Text)
+		} else {
+			r.add(&p, show(m.Value), m.Value)
 		}
 	}
-	return v
+}
+
+// member returns the column of a path in JSON lines.
+func (c *Columns[T]) member(path string) column[T] {
+	if p, known := c.members[path]; known {
+		return p
+	}
+	p := column[T]{name: path, style: english}
+	if c.locale != nil {
+		p.style = *c.locale
+	}
+	if field, mapped := c.mapping[path]; mapped {
+		p.target, p.confidence = c.fields.Targets[field], Exact
+	} else if found := c.names.find(path); found != nil && !c.mapped[found.field] && !(c.plain && found.rank > 0) {
+		p.target, p.confidence = c.fields.Targets[found.field], confidenceOf(found.rank)
+	}
+	var none T
+	if p.target == none {
+		c.ignore(path)
+	}
+	if len(c.members) < 10_000 { // every line may have other keys
+		c.members[path] = p
+	}
+	return p
+}
+
+// show returns a JSON value as text.
+func show(v shape.Value) string {
+	switch v.Kind {
+	case shape.String, shape.Num:
+		return v.Text
+	case shape.Bool:
+		return fmt.Sprint(v.True)
+	case shape.List:
+		var entries []string
+		for _, entry := range v.Items {
+			entries = append(entries, show(entry))
+		}
+		return strings.Join(entries, ", ")
+	case shape.Object:
+		return "{…}"
+	}
+	return ""
 }

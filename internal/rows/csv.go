@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strings"
 )
 
 // This file does not use encoding/csv, because that reads an unclosed quote to the end of the file,
@@ -41,6 +42,7 @@ type cells struct {
 // starts on the following line.
 func (t *Reader) cellsFrom(line []byte) Row {
 	row := Row{Line: t.line - 1}
+	first := line
 	c := cells{comma: t.comma}
 	var more []byte // the lines after the first
 	err := c.add(line)
@@ -63,11 +65,13 @@ func (t *Reader) cellsFrom(line []byte) Row {
 			t.line--
 		}
 		t.back(more)
-		row.Err = err
+		row.Raw, row.Err = strings.ToValidUTF8(string(first[:min(len(first), maxRaw)]), "\ufffd"), err
 		return row
 	}
+	if t.Columns == nil {
+		row.Raw = string(first) + string(more)
+	}
 	row.Cells, row.size = c.split(), len(c.text)
-	row.Err = validText(row.Cells)
 	return row
 }
 

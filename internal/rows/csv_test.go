@@ -18,7 +18,7 @@ import (
 // all reads a table to the end.
 func all(t testing.TB, in io.Reader) (columns []string, table []rows.Row, err error) {
 	t.Helper()
-	r, err := rows.NewReader(in)
+	r, err := rows.Open(in, rows.Options{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -68,7 +68,7 @@ func TestCSV(t *testing.T) {
 		"carriage returns":          {"1,2\r\n\"3\",\"4\"\r\n", []string{`2 ["1" "2"]`, `3 ["3" "4"]`}},
 		"a last carriage return":    {"1,2\r", []string{`2 ["1" "2"]`}},
 		"a last one behind a quote": {"1,\"2\"\r", []string{`2 ["1" "2"]`}},
-		"empty cells":               {",\n\"\",\"\"\n1,\n", []string{`2 ["" ""]`, `3 ["" ""]`, `4 ["1" ""]`}},
+		"empty cells":               {",\n\"\",\" \"\n1,\n,2\n", []string{`4 ["1" ""]`, `5 ["" "2"]`}}, // rows of nothing else are left out
 		"blank lines":               {"\n1,2\n\r\n  \t\n3,4\n\n\n", []string{`3 ["1" "2"]`, `6 ["3" "4"]`}},
 		"spaces are kept":           {" 1 , 2\t\n", []string{`2 [" 1 " " 2\t"]`}},
 		"unicode":                   {"Zoë,名前 😀\u00a0\n", []string{`2 ["Zoë" "名前 😀\u00a0"]`}},
@@ -78,7 +78,7 @@ func TestCSV(t *testing.T) {
 		"spaces around quotes":      {" \"1\" ,\t \"2\"  \n 3,\"4\"\t\r\n", []string{`2 ["1" "2"]`, `3 [" 3" "4"]`}},
 		"spaces inside of quotes":   {"\" 1 \",\" 2\"\n", []string{`2 [" 1 " " 2"]`}},
 		"bare quotes":               {"5\" disk,a \"b\" c\n3,4\n", []string{`2 ["5\" disk" "a \"b\" c"]`, `3 ["3" "4"]`}},
-		"too few, too many":         {"1\n1,2,3\n4,5\n", []string{"2: 1 cells, but the header has 2", "3: 3 cells, but the header has 2", `4 ["4" "5"]`}},
+		"too few, too many":         {"1\n1,2,3\n4,5, \n", []string{`2 ["1" ""]`, "3: 3 cells, but the header has 2", `4 ["4" "5"]`}},
 		"an open quote":             {"1,2\n\"3,4\n5,6\n\n7,8", []string{`2 ["1" "2"]`, "3: " + open, `4 ["5" "6"]`, `6 ["7" "8"]`}},
 		"open on the last line":     {"1,2\n3,\"4\n", []string{`2 ["1" "2"]`, "3: " + open}},
 		"a quote is all":            {"\"", []string{"2: " + open}},
@@ -87,10 +87,10 @@ func TestCSV(t *testing.T) {
 		"open in a quoted row":      {"\"1\n1\",\"2\n3,4\n", []string{"2: " + open, "3: " + open, `4 ["3" "4"]`}},
 		"closed in the middle":      {"\"1\"x,2\n3,4\n", []string{"2: " + closed, `3 ["3" "4"]`}},
 		"closed in a later line":    {"\"1\n2\"x,3\n4,5\n", []string{"2: " + closed, `3 ["2\"x" "3"]`, `4 ["4" "5"]`}},
-		"no UTF-8":                  {"1,2\nM\xfcller,4\n5,6\n", []string{`2 ["1" "2"]`, "3: cell 1 is not valid UTF-8; save the file as UTF-8", `4 ["5" "6"]`}},
-		"no UTF-8 in quotes":        {"1,\"2\n\xff\"\n5,6\n", []string{"2: cell 2 is not valid UTF-8; save the file as UTF-8", `4 ["5" "6"]`}},
+		"no UTF-8":                  {"1,2\nM\xfcller,4\n5,6\n", []string{`2 ["1" "2"]`, `3 ["Müller" "4"]`, `4 ["5" "6"]`}},
+		"no UTF-8 in quotes":        {"1,\"2\n\xff\"\n5,6\n", []string{`2 ["1" "2\nÿ"]`, `4 ["5" "6"]`}},
 		"NUL":                       {"1,\x00\n\"\x00\",2\n", []string{`2 ["1" "\x00"]`, `3 ["\x00" "2"]`}},
-		"a JSON line":               {"{\"a\": 1}\n1,2\n", []string{"2: 1 cells, but the header has 2", `3 ["1" "2"]`}},
+		"a JSON line":               {"{\"a\": 1}\n1,2\n", []string{`2 ["{\"a\": 1}" ""]`, `3 ["1" "2"]`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			columns, table, err := all(t, strings.NewReader("a,b\n"+c.text))
@@ -145,7 +145,6 @@ func TestHeaders(t *testing.T) {
 		{"\ufeff", "the file is empty"},
 		{"a,\"b\n1,2\n", "header: " + open},
 		{"\"a\"x,b\n1,2\n", "header: " + closed},
-		{"a,\xff\n1,2\n", "header: cell 2 is not valid UTF-8"},
 		{strings.Repeat("a,", 4<<20) + "a\n1,2\n", "longer than 8388608 bytes"},
 	} {
 		t.Run(c.want, func(t *testing.T) {
@@ -216,7 +215,10 @@ func TestRandomTables(t *testing.T) {
 				}
 			}
 			text += newline
-			want, plain = append(want, fmt.Sprintf("%d %q", line, cells)), append(plain, cells)
+			plain = append(plain, cells)
+			if strings.TrimSpace(strings.Join(cells, "")) != "" { // rows of empty cells are left out
+				want = append(want, fmt.Sprintf("%d %q", line, cells))
+			}
 		}
 		if r.IntN(2) == 0 {
 			text = strings.TrimSuffix(text, newline)
@@ -307,7 +309,12 @@ func agree(t *testing.T, text string, table []rows.Row) {
 			return
 		}
 		line, _ := std.FieldPos(0)
-		if want = append(want, fmt.Sprintf("%d %q", line, cells)); len(cells) != 2 {
+		for ; len(cells) > 2 && strings.TrimSpace(cells[len(cells)-1]) == ""; cells = cells[:len(cells)-1] {
+		}
+		if len(cells) == 1 {
+			cells = append(cells, "")
+		}
+		if want = append(want, fmt.Sprintf("%d %q", line, cells)); len(cells) > 2 {
 			want[len(want)-1] = fmt.Sprintf("%d: %d cells, but the header has 2", line, len(cells))
 		}
 	}

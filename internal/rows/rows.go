@@ -1,147 +1,215 @@
 // Package rows reads tables that other programs wrote: CSV with a header, or JSON lines, optionally
-// gzipped or with a byte-order mark, of any size. It owns the file formats, the mapping of columns
-// to fields and loading in batches. An invalid row is reported with its line number and does not
-// end the table. The package knows no kind of record.
+// packed, in any common encoding and of any size. It owns the file formats, the recognition of columns,
+// the conversion of cells to values, and the report of what could not be read. The package knows no
+// kind of record.
 package rows
 
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"unicode/utf8"
-
-	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/unicode"
-	"golang.org/x/text/transform"
 
 	"prospector/internal/fault"
 	"prospector/internal/shape"
 )
 
-// maxRow is the maximum size of a row in bytes, the default maximum of a request body. Without it,
-// an unclosed quote would turn the rest of the file into one row.
-const maxRow = 8 << 20
+const (
+	// maxRow is the maximum size of a row in bytes, the default maximum of a request body. Without it,
+	// an unclosed quote would turn the rest of the file into one row.
+	maxRow = 8 << 20
+	// maxRaw is the number of bytes of an unreadable row that are kept.
+	maxRaw = 1 << 16
+)
+
+// Limits of a batch. A larger batch would delay other writers.
+const (
+	batchRows  = 1000
+	batchBytes = 8 << 20
+)
+
+// Limits of the rows by which columns are recognized.
+const (
+	sampleRows  = 200
+	sampleBytes = 1 << 20
+)
 
 // Row is one row of a table: the cells of a CSV row, or the object on a line of JSON.
 type Row struct {
 	Line   int // the physical line on which it starts, counted from 1
 	Cells  []string
 	Object shape.Value
-	Err    error // why the row is invalid, or nil
+	Raw    string // the row as it came, if it is JSON or could not be read
+	Err    error  // why the row is invalid, or nil
 
 	size int // in bytes
+}
+
+// Options of a Reader.
+type Options struct {
+	// Lines says that the table is known to be JSON lines. Otherwise a file that starts with a brace is
+	// JSON lines, and any other is CSV.
+	Lines bool
+	// Entity selects the records to read from an export of an organization, in which every line
+	// names its entity. Records of other entities are skipped.
+	Entity string
+	// MaxBytes is the maximum size of the file when it is unpacked. 0 means 64 GiB.
+	MaxBytes int64
 }
 
 // Reader reads the rows of a table.
 type Reader struct {
 	// Columns are the names in the header of a CSV file; nil for JSON lines.
 	Columns []string
-	// Entity selects the records to read from an export of an organization, in which every line
-	// names its entity. Records of other entities are skipped.
-	Entity string
 
-	in    *bufio.Reader
-	line  int    // the number of the next line
-	again []byte // lines to read again
-	place int    // the position of the next line in again
-	long  bool   // a line that was too long follows again
-	comma byte
+	entity  string
+	in      *bufio.Reader
+	decoder *decoder
+	release func()
+	line    int    // the number of the next line
+	again   []byte // lines to read again
+	place   int    // the position of the next line in again
+	long    bool   // a line that was too long follows again
+	comma   byte
+	sample  []Row // rows to return before others
+	sampled bool
 }
 
-// NewReader detects the format: a file that starts with a brace is JSON lines, any other is CSV.
-func NewReader(r io.Reader) (*Reader, error) {
-	t, err := newReader(r)
+// Open starts to read a table. It finds out how the file is packed, its encoding, its format, and the
+// delimiter and the header of CSV. A zip archive is read by position if r is a file, and copied to a
+// temporary file otherwise. The caller closes r after the Reader.
+func Open(r io.Reader, o Options) (*Reader, error) {
+	content, release, err := unpack(r, cmp.Or(o.MaxBytes, maxUnpacked))
+	if err != nil {
+		return nil, err
+	}
+	packed := bufio.NewReaderSize(content, window)
+	if err := checkText(packed); err != nil {
+		release()
+		return nil, err
+	}
+	text, decoder := newDecoder(packed)
+	t := &Reader{
+		entity: o.Entity, in: bufio.NewReaderSize(text, 1<<16), decoder: decoder, release: release, line: 1,
+	}
+	if start, _ := t.in.Peek(t.in.Size()); bytes.IndexByte(start, '\n') < 0 && bytes.IndexByte(start, '\r') >= 0 {
+		t.in = bufio.NewReaderSize(carriageReturns{t.in}, 1<<16)
+	}
+	if err := t.detect(o.Lines); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// carriageReturns reads a file of old spreadsheets, in which a carriage return ends a line.
+type carriageReturns struct{ in io.Reader }
+
+func (c carriageReturns) Read(p []byte) (int, error) {
+	n, err := c.in.Read(p)
+	for i, b := range p[:n] {
+		if b == '\r' {
+			p[i] = '\n'
+		}
+	}
+	return n, err
+}
+
+// Close removes temporary files.
+func (t *Reader) Close() { t.release() }
+
+// Encoding names the encoding of the file as far as it was read. A file that has only ASCII characters is
+// utf-8.
+func (t *Reader) Encoding() string { return t.decoder.name }
+
+// Delimiter returns the character between the cells of a CSV file, or "" for JSON lines.
+func (t *Reader) Delimiter() string {
+	if t.Columns == nil {
+		return ""
+	}
+	return string(t.comma)
+}
+
+// detect finds out the format, and reads the header of CSV.
+func (t *Reader) detect(lines bool) (err error) {
 	for err == nil {
 		var line []byte
 		if line, err = t.readLine(); err != nil {
 			break
 		}
 		text := bytes.TrimSpace(line)
-		if len(text) == 0 {
+		if len(text) == 0 && !lines {
 			continue
 		}
-		array := bytes.TrimSpace(bytes.TrimPrefix(text, []byte("[")))
-		if text[0] == '[' && (len(array) == 0 || array[0] == '{') {
-			return nil, errors.New("the file is a JSON array; put each object on its own line, without brackets and commas")
-		}
-		if text[0] != '{' {
-			return t, t.readHeader(line)
-		}
 		t.back(line)
-		return t, nil
-	}
-	if err == io.EOF {
-		err = errEmpty
-	}
-	return nil, err
-}
-
-// NewLineReader returns a reader for a table that is known to be JSON lines.
-func NewLineReader(r io.Reader) (*Reader, error) {
-	t, err := newReader(r)
-	if err == nil {
-		if _, end := t.in.Peek(1); end != nil {
-			_, err = t.readLine()
+		array := bytes.TrimSpace(bytes.TrimPrefix(text, []byte("[")))
+		switch {
+		case lines || text[0] == '{':
+			return nil
+		case text[0] == '[' && (len(array) == 0 || array[0] == '{'):
+			return errors.New("the file is a JSON array; put each object on its own line, without brackets and commas")
 		}
+		return t.readHeader()
 	}
 	if err == io.EOF {
-		err = errEmpty
+		return errEmpty
 	}
-	return t, err
+	if lines && errors.Is(err, errLong) {
+		t.long = true
+		t.line--
+		return nil
+	}
+	return err
 }
 
-func newReader(r io.Reader) (*Reader, error) {
-	in := bufio.NewReaderSize(r, 1<<16)
-	magic, _ := in.Peek(4)
-	switch {
-	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
-		plain, err := gzip.NewReader(in)
+// Sample returns the first rows, which Next returns again, so that columns can be recognized by their
+// content. It returns less if the file cannot be read further.
+func (t *Reader) Sample() []Row {
+	if t.sampled {
+		return t.sample
+	}
+	t.sampled = true
+	for size := 0; len(t.sample) < sampleRows && size < sampleBytes; {
+		row, err := t.read()
 		if err != nil {
-			return nil, fmt.Errorf("invalid gzip header: %w", err)
+			break // Next fails the same way
 		}
-		in = bufio.NewReaderSize(plain, 1<<16)
-	case bytes.Equal(magic, []byte("PK\x03\x04")):
-		return nil, errors.New("the file is a spreadsheet or a zip archive; save it as CSV")
+		t.sample = append(t.sample, row)
+		size += row.size + len(row.Raw)
 	}
-	// Some spreadsheets write UTF-16 with a byte-order mark.
-	decoded := transform.NewReader(in, unicode.BOMOverride(encoding.Nop.NewDecoder()))
-	in = bufio.NewReaderSize(decoded, 1<<16)
-	return &Reader{in: in, line: 1}, nil
+	return t.sample
 }
 
-func (t *Reader) readHeader(first []byte) error {
-	count := map[byte]int{}
-	for quoted, i := false, 0; i < len(first); i++ {
-		if first[i] == '"' {
-			quoted = !quoted
-		} else if !quoted {
-			count[first[i]]++
+// NextBatch returns the next rows, as many as may be written at once. At the end of the table it
+// returns io.EOF together with the last rows, of which there may be none.
+func (t *Reader) NextBatch() (batch []Row, err error) {
+	for size := 0; len(batch) < batchRows && size < batchBytes; {
+		row, err := t.Next()
+		if err != nil {
+			return batch, err
 		}
+		batch = append(batch, row)
+		size += row.size
 	}
-	t.comma = ','
-	for _, other := range []byte{';', '\t'} {
-		if count[other] > count[t.comma] {
-			t.comma = other
-		}
-	}
-	header := t.cellsFrom(first)
-	if header.Err != nil {
-		return fmt.Errorf("header: %w", header.Err)
-	}
-	t.Columns = header.Cells
-	for i, name := range t.Columns {
-		t.Columns[i] = strings.TrimSpace(name)
-	}
-	return nil
+	return batch, nil
 }
 
 // Next returns the next row, or io.EOF at the end. An invalid row has an Err and does not end the
 // table.
 func (t *Reader) Next() (Row, error) {
+	if len(t.sample) > 0 {
+		row := t.sample[0]
+		t.sample = t.sample[1:]
+		return row, nil
+	}
+	return t.read()
+}
+
+func (t *Reader) read() (Row, error) {
 	for {
 		line, err := t.readLine()
 		if err != nil && !errors.Is(err, errLong) {
@@ -155,17 +223,43 @@ func (t *Reader) Next() (Row, error) {
 		case err != nil:
 		case t.Columns == nil:
 			row.size = len(line)
-			row.Object, row.Err = parseObject(bytes.TrimSpace(line))
+			row.Raw = string(bytes.TrimSpace(line))
+			row.Object, row.Err = parseObject([]byte(row.Raw))
 			if t.isOther(&row) {
 				continue
 			}
 		default:
-			row = t.cellsFrom(line)
-			if row.Err == nil && len(row.Cells) != len(t.Columns) {
-				row.Err = fmt.Errorf("%d cells, but the header has %d", len(row.Cells), len(t.Columns))
+			if row = t.cellsFrom(line); row.Err == nil && row.isBlank() {
+				continue
 			}
+			row.fit(len(t.Columns))
 		}
 		return row, nil
+	}
+}
+
+// isBlank reports whether a row has only empty cells, which spreadsheets write below a table.
+func (r *Row) isBlank() bool {
+	return !slices.ContainsFunc(r.Cells, func(c string) bool { return strings.TrimSpace(c) != "" })
+}
+
+// fit gives a row as many cells as the header has. Programs leave out empty cells at the end of a row. A
+// row of one cell in a wide table is something else, such as the footer of a report.
+func (r *Row) fit(columns int) {
+	if r.Err != nil {
+		return
+	}
+	for len(r.Cells) > columns && strings.TrimSpace(r.Cells[len(r.Cells)-1]) == "" {
+		r.Cells = r.Cells[:len(r.Cells)-1]
+	}
+	switch n := len(r.Cells); {
+	case n > columns:
+		r.Err = fmt.Errorf("%d cells, but the header has %d", n, columns)
+	case n == 1 && columns > 2:
+		r.Err = fmt.Errorf("1 cell, but the header has %d", columns)
+	}
+	for len(r.Cells) < columns {
+		r.Cells = append(r.Cells, "")
 	}
 }
 
@@ -176,7 +270,7 @@ func (t *Reader) isOther(row *Row) bool {
 		return false
 	}
 	row.Object = record
-	return entity.Text != t.Entity
+	return entity.Text != t.entity
 }
 
 // parseObject parses a line of JSON. Its errors speak of the line instead of the body of a request.
@@ -249,13 +343,4 @@ func (t *Reader) back(lines []byte) {
 	} else {
 		t.again, t.place = lines, 0
 	}
-}
-
-func validText(cells []string) error {
-	for i, c := range cells {
-		if !utf8.ValidString(c) {
-			return fmt.Errorf("cell %d is not valid UTF-8; save the file as UTF-8", i+1)
-		}
-	}
-	return nil
 }

@@ -71,6 +71,24 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
+// TestOtherFormats refuses files that are no tables, and says what they are.
+func TestOtherFormats(t *testing.T) {
+	for start, want := range map[string]string{
+		"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":          "a spreadsheet; save it as CSV",
+		"PK\x05\x06" + strings.Repeat("\x00", 18):   "an empty zip archive",
+		string(gzipped(t, "PK\x03\x04")):            "a zip archive in another archive",
+		string(gzipped(t, string(gzipped(t, "a")))): "a gzip file in another one",
+		"%PDF-1.7\n":                    "a PDF document",
+		"\x89PNG\r\n\x1a\n":             "a picture",
+		"\xff\xfe\x00\x00a\x00\x00\x00": "UTF-32",
+		"\x00\x00\xfe\xff\x00\x00\x00a": "UTF-32",
+	} {
+		if _, _, err := all(t, strings.NewReader(start)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", start, err, want)
+		}
+	}
+}
+
 type onebyte struct{ io.Reader }
 
 func (r onebyte) Read(p []byte) (int, error) { return r.Reader.Read(p[:min(1, len(p))]) }
@@ -116,7 +134,7 @@ type failing struct{ err error }
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 func TestJSONLines(t *testing.T) {
-	text := "\n \r\n{\"a\": 1}\r\n" + // 3
+	text := "\n \r\n{\"a\": \"ééééé\"}\r\n" + // 3
 		"\t{\"b\": {\"c\": [\"x\\n\"]}} \n\n" + // 4
 		"{\"a\": 1\n" + // 6
 		"[1]\n" +
@@ -222,7 +240,7 @@ func TestOpenQuoteBeforeMuch(t *testing.T) {
 	// maximum row size, which grow by appending.
 	measure := func(text string) uint64 {
 		return allocated(func() {
-			r, err := rows.NewReader(strings.NewReader(text))
+			r, err := rows.Open(strings.NewReader(text), rows.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -265,17 +283,16 @@ func TestOpenQuoteBeforeMuch(t *testing.T) {
 
 // TestEnvelope reads the records of one entity from an export of an organization.
 func TestEnvelope(t *testing.T) {
-	r, err := rows.NewReader(strings.NewReader(`{"entity":"tags","record":{"name":"a"}}
+	r, err := rows.Open(strings.NewReader(`{"entity":"tags","record":{"name":"a"}}
 {"entity":"contacts","record":{"email":"a@x.example"}}
 {"entity":"contacts","record":"none"}
 {"entity":"contacts","record":{},"more":1}
 {"entity":"contacts","record":{"entity":"tags","record":{}}}
 {"email":"b@x.example"}
-`))
+`), rows.Options{Entity: "contacts"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Entity = "contacts"
 	var got []string
 	for {
 		row, err := r.Next()

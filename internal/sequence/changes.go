@@ -170,21 +170,33 @@ func (e *Engine) ContactDeleted(tx *store.Tx, contact uuid.UUID) error {
 			return err
 		}
 	}
-	if err := e.markContactDeleted(tx, contact); err != nil {
+	if err := e.markContactDeleted(tx, contact, true); err != nil {
 		return err
 	}
 	return e.outreach.ForgetContact(tx, contact)
 }
 
-// markContactDeleted marks the messages to a contact that was deleted.
-func (e *Engine) markContactDeleted(tx *store.Tx, contact uuid.UUID) error {
+// ContactRestored brings a restored contact back into its audiences, and shows its sequences and messages as
+// those of a contact that exists. Sequences that stopped stay so.
+func (e *Engine) ContactRestored(tx *store.Tx, contact uuid.UUID, audiences []uuid.UUID) error {
+	if err := e.showContact(tx, contact); err != nil {
+		return err
+	}
+	if err := e.markContactDeleted(tx, contact, false); err != nil {
+		return err
+	}
+	return e.outreach.RejoinContact(tx, contact, audiences)
+}
+
+// markContactDeleted marks the messages to a contact that was deleted, or restored.
+func (e *Engine) markContactDeleted(tx *store.Tx, contact uuid.UUID, deleted bool) error {
 	ids, err := e.messages.IDs(tx, ofContact, contact[:], 0)
 	if err != nil {
 		return err
 	}
 	return e.messages.Each(tx, ids, func(doc store.Doc[Message]) error {
 		rec := doc.Record
-		rec.ContactDeleted = true
+		rec.ContactDeleted = deleted
 		_, err := e.messages.Update(tx, doc, rec, []string{"contact_deleted"})
 		return err
 	})

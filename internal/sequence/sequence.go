@@ -58,7 +58,7 @@ const (
 func (s StepStatus) isFinal() bool { return s != StepWaiting && s != StepHeld && s != StepTaskOpen }
 
 // Sequence is the progress of a contact through the template of a campaign. A contact has at most
-// one sequence per campaign.
+// one sequence per campaign, besides those that a merge of contacts ended.
 type Sequence struct {
 	ID               uuid.UUID      `json:"id" label:"ID" rule:"required"`
 	CampaignID       uuid.UUID      `json:"campaign_id" label:"Campaign" rule:"required"`
@@ -102,6 +102,9 @@ type sequenceState struct {
 	// Addresses are the canonical addresses that the sequence has claimed: no other sequence of the
 	// campaign writes to them.
 	Addresses []string `json:"addresses,omitzero"`
+	// Superseded is set if contacts were merged that both had a sequence in the campaign, and the other one is
+	// that of the contact now.
+	Superseded bool `json:"superseded,omitzero"`
 	// Account is the account of the contact when a step was held.
 	Account uuid.NullUUID `json:"account,omitzero"`
 	// ThreadAddress is the canonical address that the current thread was sent to.
@@ -146,7 +149,12 @@ func newSequences() *store.Table[Sequence] {
 	return record.NewTable("sequences",
 		[]store.Unique[Sequence]{{
 			Name: byCampaignAndContact,
-			Of:   func(s *Sequence) []byte { return store.PairKey(s.CampaignID, s.ContactID) },
+			Of: func(s *Sequence) []byte {
+				if s.state.Superseded {
+					return nil
+				}
+				return store.PairKey(s.CampaignID, s.ContactID)
+			},
 		}},
 		[]store.Key[Sequence]{
 			keyWhere(byAnyContact, always, func(s *Sequence) [][]byte { return [][]byte{s.ContactID[:]} }),

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -23,10 +24,12 @@ import (
 	"prospector/handlers"
 	"prospector/index"
 	"prospector/internal/address"
+	"prospector/internal/bulk"
 	"prospector/internal/catalog"
 	"prospector/internal/crm"
 	"prospector/internal/fault"
 	"prospector/internal/identity"
+	"prospector/internal/imports"
 	"prospector/internal/mail"
 	"prospector/internal/outreach"
 	"prospector/internal/planner"
@@ -49,9 +52,12 @@ type Service struct {
 	Catalog   *catalog.Catalog
 	Previews  *tam.Tables
 	TAM       *tam.TAM
+	Files     *imports.Tables
+	Imports   *imports.Imports
 	Outreach  *outreach.Outreach
 	Sequences *sequence.Engine
 	Webhooks  *webhook.Webhooks
+	Bulk      *bulk.Bulk
 	Index     *index.Engine
 	API       *handlers.API
 	Worker    *worker.Worker
@@ -75,9 +81,12 @@ const maxPreparing = 2
 // model.
 const maxResearching = 3
 
-// maxImporting limits how many Imports run concurrently, because each writes continuously and other
+// maxImporting limits how many Imports, and how many bulk operations, run concurrently, because each writes continuously and other
 // requests must be able to write too.
 const maxImporting = 2
+
+// maxFileImporting limits how many imports of files run concurrently, for the same reason.
+const maxFileImporting = 2
 
 // maxCompleting limits for how many organizations records are rewritten concurrently after a field was
 // added. Reads are correct without it, so it may take its time.
@@ -123,7 +132,8 @@ func Open(cfg Config, opt Options) (*Service, error) {
 		Committed: func(ctx context.Context, org uuid.UUID, changed map[string]uint64) {
 			s.Index.Committed(ctx, org, changed)
 		},
-		Fatal: opt.Fatal, Rebuild: true, NoSync: opt.NoSync,
+		Finish: func(tx *store.Tx) error { return s.Outreach.Finish(tx) },
+		Fatal:  opt.Fatal, Rebuild: true, NoSync: opt.NoSync,
 	})
 	if err != nil {
 		return nil, err
@@ -144,6 +154,10 @@ func Open(cfg Config, opt Options) (*Service, error) {
 		UnitRate: cfg.Research.UnitRate, Retention: cfg.TAM.Retention,
 		Researcher: cfg.researcher(s.Log, st.Now), MaxConcurrentQuestions: cfg.Research.Concurrency,
 	})
+	s.Imports = imports.New(st, s.Files, s.CRM, imports.Settings{Dir: cfg.ImportDir(), Retention: cfg.Imports.Retention, Log: log})
+	if err := s.Imports.Start(context.Background()); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	if err := s.Sequences.Start(context.Background()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -151,10 +165,15 @@ func Open(cfg Config, opt Options) (*Service, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	jobs := s.TAM.Jobs()
+	maps.Copy(jobs, s.Imports.Jobs())
 	maps.Copy(jobs, s.Outreach.Jobs())
 	maps.Copy(jobs, s.Sequences.Jobs())
 	maps.Copy(jobs, s.Webhooks.Jobs())
+	maps.Copy(jobs, s.Bulk.Jobs())
 	jobs[record.SweepJob] = func(ctx context.Context, job store.Job) error { return s.Kinds.Sweep(ctx, st, job) }
+	jobs[record.TrashJob] = func(ctx context.Context, job store.Job) error {
+		return s.Kinds.ExpireTrash(ctx, st, cfg.Trash.Retention, job)
+	}
 	jobs[store.CompleteJob] = st.CompleteRecords
 	lane := turn.NewLane()
 	for kind, handle := range jobs {
@@ -169,11 +188,13 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	s.Worker.Limit(tam.PrepareJob, maxPreparing)
 	s.Worker.Limit(tam.ResearchJob, maxResearching)
 	s.Worker.Limit(tam.ImportJob, maxImporting)
+	s.Worker.Limit(bulk.Job, maxImporting)
+	s.Worker.Limit(imports.RunJob, maxFileImporting)
 	s.API = handlers.New(handlers.Options{
 		Store: st, Index: s.Index, Identity: s.Identity, CRM: s.CRM, Catalog: s.Catalog, TAM: s.TAM, Outreach: s.Outreach,
-		Sequences: s.Sequences, Webhooks: s.Webhooks, Worker: s.Worker, Lane: lane, Log: log, Version: Version(),
+		Sequences: s.Sequences, Webhooks: s.Webhooks, Bulk: s.Bulk, Imports: s.Imports, Worker: s.Worker, Lane: lane, Log: log, Version: Version(),
 		LinkBase: s.browserBase, TrustedProxies: cfg.trustedProxies(),
-		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes, ParseBytes: cfg.Limits.ParseBytes,
+		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes, ImportBytes: cfg.Limits.ImportBytes, ParseBytes: cfg.Limits.ParseBytes,
 		ConcurrentRequests: cfg.Limits.ConcurrentRequests, ListTime: cfg.Limits.ListTime, SeparateMetrics: cfg.MetricsAddr != "",
 	})
 	return s, nil
@@ -187,7 +208,8 @@ func (s *Service) Verify(tx *store.Tx, report store.Report) error {
 	}
 	return errors.Join(
 		s.Identity.Verify(tx, report), s.Catalog.Verify(tx, report), s.Previews.Verify(tx, report), s.Outreach.Verify(tx, report),
-		s.Sequences.Verify(tx, report), s.Webhooks.Verify(tx, report),
+		s.Sequences.Verify(tx, report), s.Webhooks.Verify(tx, report), s.Bulk.Verify(tx, report),
+		s.Files.Verify(tx, report),
 	)
 }
 
@@ -223,6 +245,9 @@ func (c *Config) IndexDir() string { return filepath.Join(c.DataDir, "index") }
 
 // WorkDir is the directory of temporary files. Open empties it.
 func (c *Config) WorkDir() string { return filepath.Join(c.DataDir, "tmp") }
+
+// ImportDir is the directory of the files of unfinished imports.
+func (c *Config) ImportDir() string { return filepath.Join(c.DataDir, "imports") }
 
 // BackupMarker is the file that a backup leaves in the data directory.
 func (c *Config) BackupMarker() string { return filepath.Join(c.DataDir, "last-backup.json") }
@@ -286,6 +311,16 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 		},
 		AccountChanged: func(tx *store.Tx, account uuid.UUID) error { return s.Sequences.AccountChanged(tx, account) },
 		ContactDeleted: func(tx *store.Tx, contact uuid.UUID) error { return s.Sequences.ContactDeleted(tx, contact) },
+		AudiencesOf: func(tx *store.Tx, contact uuid.UUID) ([]uuid.UUID, error) {
+			return s.Outreach.AudiencesOf(tx, contact)
+		},
+		ContactRestored: func(tx *store.Tx, contact uuid.UUID, audiences []uuid.UUID) error {
+			return s.Sequences.ContactRestored(tx, contact, audiences)
+		},
+		ContactsMerged: func(tx *store.Tx, into uuid.UUID, contacts []uuid.UUID) error {
+			return s.Sequences.ContactsMerged(tx, into, contacts)
+		},
+		FieldCreated: func(tx *store.Tx) error { return s.Outreach.FieldCreated(tx) },
 		TaskClosed: func(tx *store.Tx, task uuid.UUID, after *crm.Task) error {
 			return s.Sequences.TaskClosed(tx, task, after)
 		},
@@ -293,7 +328,10 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 		Released:   func(tx *store.Tx, sup *crm.Suppression) error { return s.Sequences.Released(tx, sup) },
 		ListOf:     s.ListNamed,
 	})
+	s.Bulk = bulk.New(st, bulk.TargetOf(s.CRM.Accounts), bulk.TargetOf(s.CRM.Contacts), bulk.TargetOf(s.CRM.Opportunities),
+		bulk.TargetOf(s.CRM.Tasks), bulk.TargetOf(s.CRM.Meetings))
 	s.Catalog, s.Previews = catalog.New(hosts), tam.NewTables()
+	s.Files = imports.NewTables()
 	s.mail = cfg.smtp()
 	s.LinkBase = cfg.PublicURL
 	s.Outreach = outreach.New(st, s.Kinds, s.Identity, s.CRM, outreach.Hooks{
@@ -305,6 +343,10 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 		},
 		ContactsRemoved: func(tx *store.Tx, contacts []uuid.UUID) error {
 			return s.Sequences.ContactsRemoved(tx, contacts)
+		},
+		Select: func(ctx context.Context, org uuid.UUID, k *index.Kind, query index.Query) ([]uuid.UUID, error) {
+			ids, _, err := s.Index.Select(ctx, org, k, query, math.MaxInt)
+			return ids, err
 		},
 		TemplateChanged: func(tx *store.Tx, template uuid.UUID) error { return s.Sequences.TemplateChanged(tx, template) },
 		Transport:       func(sender uuid.UUID) string { return s.Sequences.TransportName(sender) },
@@ -334,7 +376,7 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 		},
 	})
 	hooks := cfg.Webhooks
-	s.Webhooks, err = webhook.New(st, s.Kinds, slices.Concat(s.Kinds.Sources(), s.Previews.Sources(), s.Sequences.Sources()), webhook.Options{
+	s.Webhooks, err = webhook.New(st, s.Kinds, slices.Concat(s.Kinds.Sources(), s.Previews.Sources(), s.Files.Sources(), s.Sequences.Sources()), webhook.Options{
 		AllowPrivateNetworks: hooks.AllowPrivateNetworks, Timeout: hooks.Timeout, RetrySchedule: hooks.RetrySchedule,
 		Retention: hooks.Retention, MaxPending: hooks.MaxPending, Concurrency: hooks.Concurrency,
 		Agent: "Prospector/" + Version(), Log: s.Log,
@@ -356,7 +398,10 @@ func (s *Service) shapedTables() []store.ShapedTable {
 
 // Lists returns the kinds of records that can be listed.
 func (s *Service) Lists() []*index.Kind {
-	return slices.Concat(s.Kinds.Lists(), s.Catalog.Lists(), s.Previews.Lists(), s.Sequences.Lists())
+	return slices.Concat(
+		s.Kinds.Lists(), s.Catalog.Lists(), s.Previews.Lists(), s.Sequences.Lists(), []*index.Kind{s.Bulk.List},
+		s.Files.Lists(),
+	)
 }
 
 // ListNamed returns the kind of records that is called so, such as "contact", or nil.

@@ -44,8 +44,10 @@ type Config struct {
 		PerMinute int `key:"per_minute"`
 	} `key:"rate_limit"`
 	Limits struct {
-		BodyBytes  int64 `key:"body_bytes"`
-		ParseBytes int64 `key:"parse_bytes"`
+		BodyBytes int64 `key:"body_bytes"`
+		// ImportBytes is the maximum size of a file that is imported over HTTP.
+		ImportBytes int64 `key:"import_bytes"`
+		ParseBytes  int64 `key:"parse_bytes"`
 		// ConcurrentRequests is how many requests of an organization may be in progress. 0 means no limit.
 		ConcurrentRequests int `key:"concurrent_requests"`
 		// ListTime is how long a list may take. 0 means no limit.
@@ -99,6 +101,12 @@ type Config struct {
 	TAM struct {
 		Retention time.Duration `key:"retention"`
 	} `key:"tam"`
+	Trash struct {
+		Retention time.Duration `key:"retention"`
+	} `key:"trash"`
+	Imports struct {
+		Retention time.Duration `key:"retention"`
+	} `key:"imports"`
 }
 
 // Defaults returns the settings that are in effect when nothing is set.
@@ -109,7 +117,7 @@ func Defaults() Config {
 	c.TrustedProxies = []string{}
 	c.Log.Level, c.Log.Format = "info", "text"
 	c.RateLimit.PerMinute = 100
-	c.Limits.BodyBytes, c.Limits.ParseBytes = 8<<20, 256<<20
+	c.Limits.BodyBytes, c.Limits.ImportBytes, c.Limits.ParseBytes = 8<<20, 1<<30, 256<<20
 	c.Limits.ConcurrentRequests = 32
 	c.Limits.ListTime, c.Limits.ShutdownTime = 10*time.Second, 20*time.Second
 	c.Index.CacheBytes = 256 << 20
@@ -129,7 +137,7 @@ func Defaults() Config {
 	w.RetrySchedule = []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute,
 		2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour}
 	w.Retention, w.MaxPending, w.Concurrency = 30*24*time.Hour, 100_000, 64
-	c.TAM.Retention = 90 * 24 * time.Hour
+	c.TAM.Retention, c.Trash.Retention, c.Imports.Retention = 90*24*time.Hour, 30*24*time.Hour, 30*24*time.Hour
 	return c
 }
 
@@ -196,6 +204,7 @@ func (c *Config) check() (found []invalid) {
 	oneOf(c.Log.Format, "log.format", "text", "json")
 	atLeast(int64(c.RateLimit.PerMinute), 0, "rate_limit.per_minute")
 	atLeast(c.Limits.BodyBytes, 1, "limits.body_bytes")
+	atLeast(c.Limits.ImportBytes, 1, "limits.import_bytes")
 	atLeast(c.Limits.ParseBytes, 0, "limits.parse_bytes")
 	atLeast(int64(c.Limits.ConcurrentRequests), 0, "limits.concurrent_requests")
 	must(c.Limits.ListTime >= 0, "limits.list_time", "be at least 0, not %v", c.Limits.ListTime)
@@ -234,6 +243,8 @@ func (c *Config) check() (found []invalid) {
 	atLeast(int64(w.MaxPending), 1, "webhooks.max_pending")
 	atLeast(int64(w.Concurrency), 1, "webhooks.concurrency")
 	positive(c.TAM.Retention, "tam.retention")
+	positive(c.Trash.Retention, "trash.retention")
+	positive(c.Imports.Retention, "imports.retention")
 	return found
 }
 

@@ -75,6 +75,7 @@ func TestEverySetting(t *testing.T) {
 
 		"rate_limit.per_minute":      number(7, 0),
 		"limits.body_bytes":          {"1000", int64(1000), "2000", int64(2000)},
+		"limits.import_bytes":        {"1000", int64(1000), "2000", int64(2000)},
 		"limits.list_time":           duration(time.Second, 0),
 		"limits.shutdown_time":       duration(time.Second, time.Minute),
 		"limits.concurrent_requests": number(7, 0),
@@ -110,6 +111,8 @@ func TestEverySetting(t *testing.T) {
 		"webhooks.max_pending":            number(1, 2),
 		"webhooks.concurrency":            number(1, 2),
 		"tam.retention":                   duration(time.Hour, 2*time.Hour),
+		"trash.retention":                 duration(time.Hour, 2*time.Hour),
+		"imports.retention":               duration(time.Hour, 2*time.Hour),
 		"tls.cert_file":                   text("file.pem", "environment.pem"),
 		"tls.key_file":                    text("file.pem", "environment.pem"),
 	}
@@ -209,6 +212,7 @@ func TestRefusedSettings(t *testing.T) {
 		{"rate_limit.per_minute", "99999999999999999999", "an integer"},
 		{"limits.body_bytes", "0", "at least 1"},
 		{"limits.body_bytes", "8MB", "an integer"},
+		{"limits.import_bytes", "0", "at least 1"},
 		{"limits.parse_bytes", "-1", "at least 0"},
 		{"limits.concurrent_requests", "-1", "at least 0"},
 		{"limits.list_time", "-1s", "at least 0"},
@@ -257,6 +261,8 @@ func TestRefusedSettings(t *testing.T) {
 		{"webhooks.max_pending", "0", "at least 1"},
 		{"webhooks.concurrency", "0", "at least 1"},
 		{"tam.retention", "-1h", "more than 0"},
+		{"trash.retention", "0s", "more than 0"},
+		{"imports.retention", "0s", "more than 0"},
 		{"tam.retention", "90 days", "a duration with a unit"},
 		{"addr", "8080", "a string in quotes"},
 	} {

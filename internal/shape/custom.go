@@ -45,6 +45,26 @@ func NewCustomField(id uuid.UUID, key, label string, typ Type, allowed []string)
 	return f
 }
 
+// Allowed returns the part of a stored value that the field allows, or nil.
+func (f *CustomField) Allowed(value any) any {
+	switch v := value.(type) {
+	case string:
+		if f.Enum != nil && !slices.Contains(f.Enum, v) {
+			return nil
+		}
+	case []any:
+		allowed := slices.DeleteFunc(slices.Clone(v), func(entry any) bool {
+			text, _ := entry.(string)
+			return f.Enum != nil && !slices.Contains(f.Enum, text)
+		})
+		if len(allowed) == 0 {
+			return nil
+		}
+		return allowed
+	}
+	return value
+}
+
 // Customs is a snapshot of the custom fields of an entity in one organization.
 type Customs struct {
 	Fields []CustomField

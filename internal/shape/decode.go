@@ -176,6 +176,12 @@ func (d *decoder) value(v Value, dst reflect.Value, f *Field, path string) {
 		parsed(d, v, dst, path, "a time such as 2026-03-01T09:30:00Z", ParseTime)
 		return
 	case uuidType:
+		if f.Named && v.Kind == String {
+			if _, err := ParseID(v.Text); err != nil {
+				d.p.Invalid(path, NoSuchName, Quote(v.Text))
+				return
+			}
+		}
 		parsed(d, v, dst, path, "a UUID", ParseID)
 		return
 	case nullUUIDType:
@@ -223,6 +229,9 @@ func (d *decoder) value(v Value, dst reflect.Value, f *Field, path string) {
 		panic("shape: cannot decode into " + dst.Type().String())
 	}
 }
+
+// NoSuchName is the problem of a reference by a name that no record has.
+const NoSuchName = "%s is neither an id nor a known name"
 
 func parsed[T any](d *decoder, v Value, dst reflect.Value, path, want string, parse func(string) (T, error)) bool {
 	if v.Kind != String {

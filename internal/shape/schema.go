@@ -174,6 +174,9 @@ func (c Components) plain(f *Field, view View) *Schema {
 	case timeType:
 		return &Schema{Type: Types{"string"}, Format: "date-time"}
 	case uuidType, nullUUIDType:
+		if f.Named && view != Answer {
+			return &Schema{Type: Types{"string"}, Description: "An id or a name."}
+		}
 		return &Schema{Type: Types{"string"}, Format: "uuid"}
 	}
 	switch f.typ.Kind() {
@@ -272,7 +275,7 @@ func orNullSchema(s *Schema) *Schema {
 
 // object returns a reference to the component of the struct t, and adds the component on first use.
 func (c Components) object(t reflect.Type, view View) *Schema {
-	name := t.Name()
+	name := TypeName(t)
 	if !strings.HasSuffix(name, "Body") { // a type named …Body is only used as an input
 		name += string(view)
 	}

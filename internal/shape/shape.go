@@ -72,6 +72,7 @@ type Field struct {
 	Grams      bool // indexed by n-grams: fast substring search, slower writes
 	Searched   bool // keyword searches in Previews look at this field
 	Edits      bool // an update can also use add_<key> and remove_<key>
+	Named      bool // references can also be given by name, which package record replaces by ids
 	// Confidential fields are shown in part to API keys with read access, which cannot filter, sort or
 	// search by them.
 	Confidential bool
@@ -120,7 +121,7 @@ func describe(t reflect.Type) *Struct {
 	if s, ok := described.Load(t); ok {
 		return s.(*Struct)
 	}
-	s := &Struct{Name: t.Name(), byKey: map[string]int{}}
+	s := &Struct{Name: TypeName(t), byKey: map[string]int{}}
 	s.collect(t, nil)
 	for i, f := range s.Fields {
 		s.byKey[f.Key] = i
@@ -129,11 +130,20 @@ func describe(t reflect.Type) *Struct {
 	return s
 }
 
+// TypeName returns the name of a type. That of Trashed[Contact] is TrashedContact.
+func TypeName(t reflect.Type) string {
+	name, args, generic := strings.Cut(t.Name(), "[")
+	if !generic {
+		return name
+	}
+	return name + strings.TrimSuffix(args[strings.LastIndexAny(args, "./")+1:], "]")
+}
+
 func (s *Struct) collect(t reflect.Type, at []int) {
 	for i := range t.NumField() {
 		sf := t.Field(i)
 		index := append(slices.Clone(at), i)
-		if sf.Anonymous {
+		if sf.Anonymous || sf.Type.Kind() == reflect.Struct && sf.Tag.Get("json") == ",embed" {
 			s.collect(sf.Type, index)
 			continue
 		}
@@ -220,6 +230,8 @@ func (f *Field) parseRules(tag string) {
 			f.Searched = true
 		case "edits":
 			f.Edits = true
+		case "named":
+			f.Named = true
 		case "nonempty":
 			f.NonEmpty = true
 		case "confidential":
@@ -437,3 +449,6 @@ func Humanize(key string) string {
 	}
 	return strings.Join(words, " ")
 }
+
+// IsLine reports whether the field has the rule line.
+func (f *Field) IsLine() bool { return f.Pattern == linePattern }

@@ -1,6 +1,7 @@
 package tam
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -98,19 +99,33 @@ func (t *TAM) organization(tx *store.Tx) (identity.Organization, error) {
 }
 
 // Balance returns how much of this month's limits is used. If a READY Preview is given, it also
-// returns the balance after an Import of that Preview.
-func (t *TAM) Balance(tx *store.Tx, preview uuid.NullUUID) (Balance, error) {
-	if !preview.Valid {
-		return t.balance(tx, nil)
+// returns the balance after an Import of that Preview, which creates the records that do not exist
+// now.
+func (t *TAM) Balance(ctx context.Context, org uuid.UUID, preview uuid.NullUUID) (b Balance, err error) {
+	var plan *ImportPlan
+	if preview.Valid {
+		if plan, err = t.PlanImport(ctx, org, preview.UUID, ImportMax{}); err != nil {
+			return b, err
+		}
 	}
-	doc, err := t.Previews.Get(tx, preview.UUID)
-	if err != nil {
-		return Balance{}, err
-	}
-	return t.balance(tx, &doc.Record)
+	err = t.store.View(org, func(tx *store.Tx) error {
+		if plan != nil {
+			doc, err := t.Previews.Get(tx, plan.preview)
+			if err != nil {
+				return err
+			}
+			if doc.Record.OperationID.Valid { // an accepted Import is part of the used amount
+				plan.add = amount{}
+			}
+		}
+		b, err = t.balance(tx, plan)
+		return err
+	})
+	return b, err
 }
 
-func (t *TAM) balance(tx *store.Tx, p *Preview) (Balance, error) {
+// balance returns the balance and, for the plan of a READY Preview, the balance after its Import.
+func (t *TAM) balance(tx *store.Tx, plan *ImportPlan) (Balance, error) {
 	org, err := t.organization(tx)
 	if err != nil {
 		return Balance{}, err
@@ -121,11 +136,8 @@ func (t *TAM) balance(tx *store.Tx, p *Preview) (Balance, error) {
 	}
 	limits, start := org.Limits, monthOf(tx.Now())
 	var add *amount
-	if p != nil && p.Status == Ready {
-		add = &amount{}
-		if !p.OperationID.Valid { // an accepted Import is part of the used amount
-			add = &amount{p.Result.Accounts.New, p.Result.Contacts.New}
-		}
+	if plan != nil && plan.status == Ready {
+		add = &plan.add
 	}
 	b := Balance{
 		BillingMode: org.BillingMode, Limited: limits.AccountsPerMonth.Valid || limits.ContactsPerMonth.Valid,
@@ -175,5 +187,6 @@ func (b *Balance) limitError() error {
 		return nil
 	}
 	return fault.New(fault.ImportLimitExceeded,
-		"the Import would exceed the monthly limit: %s; exclude members or import next month", strings.Join(exceeded, "; "))
+		"the Import would exceed the monthly limit: %s; set max_accounts and max_contacts to import the first ones, "+
+			"exclude members, or import next month", strings.Join(exceeded, "; "))
 }

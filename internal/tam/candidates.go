@@ -16,16 +16,68 @@ import (
 	"prospector/store"
 )
 
-// candidateIDs returns the companies that a request describes, in the requested order. It is step 1
-// of the selection.
-func (t *TAM) candidateIDs(ctx context.Context, r *PreviewRequest, named resolved) ([]uuid.UUID, error) {
+// candidateIDs returns the companies that a request describes, in the requested order, up to
+// max_candidates, and the number of all of them. It is step 1 of the selection.
+func (t *TAM) candidateIDs(ctx context.Context, r *PreviewRequest, named resolved) (ids []uuid.UUID, total int, err error) {
+	var p fault.Problems
+	return t.selectCompanies(ctx, r.selection(named, &p), r.search().MaxCandidates)
+}
+
+func (t *TAM) selectCompanies(ctx context.Context, s filter.Selection, limit int) ([]uuid.UUID, int, error) {
 	compile := func(_ *store.Tx, cs *filter.CustomFields) (*filter.Plan, error) {
 		var p fault.Problems
-		plan := filter.CompileSelection(t.catalog.CompanyList.Kind, cs, r.selection(named, &p), &p)
+		plan := filter.CompileSelection(t.catalog.CompanyList.Kind, cs, s, &p)
 		return plan, p.Err()
 	}
-	ids, _, err := t.index.Select(ctx, catalog.Org, t.catalog.CompanyList, compile, r.search().MaxCandidates)
-	return ids, err
+	return t.index.Select(ctx, catalog.Org, t.catalog.CompanyList, compile, limit)
+}
+
+// maxRuleCounts is the number of rules that are counted for a Preview that matches nothing.
+const maxRuleCounts = 50
+
+// ruleCounts returns how many companies each rule of a request leaves, together with all rules before it.
+func (t *TAM) ruleCounts(ctx context.Context, r *PreviewRequest, named resolved) ([]RuleCount, error) {
+	var p fault.Problems
+	all := r.selection(named, &p)
+	var so filter.Selection
+	counts := []RuleCount{}
+	count := func(path string) error {
+		_, total, err := t.selectCompanies(ctx, so, 1)
+		counts = append(counts, RuleCount{path, total})
+		return err
+	}
+	for _, part := range all.Filters {
+		for _, rule := range rulesOf(part) {
+			if so.Filters = append(so.Filters, rule); len(counts) == maxRuleCounts {
+				return counts, nil
+			}
+			if err := count(rule.Path); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, words := range all.Search {
+		so.Search = append(so.Search, words)
+		if err := count(words.Path); err != nil {
+			return nil, err
+		}
+	}
+	return counts, nil
+}
+
+// rulesOf divides a filter into the parts that must all match.
+func rulesOf(f filter.FilterAt) (rules []filter.FilterAt) {
+	path, items := f.Path, f.Filter.Items
+	if f.Filter.Kind == shape.Object {
+		if f.Filter.Get("operator").Text == "or" {
+			return []filter.FilterAt{f}
+		}
+		path, items = path+".filters", f.Filter.Get("filters").Items
+	}
+	for i, item := range items {
+		rules = append(rules, filter.FilterAt{Path: fmt.Sprintf("%s[%d]", path, i), Filter: shape.Value{Kind: shape.List, Items: []shape.Value{item}}})
+	}
+	return rules
 }
 
 // sourceCompany is the part of a company that the selection needs. public is the JSON of the whole

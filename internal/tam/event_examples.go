@@ -45,7 +45,10 @@ const previewExample = `{
 				"data_type": "boolean", "rule": {"operator": "equals", "value": true}
 			},
 			"reason": null
-		}
+		},
+		"available_total": 120,
+		"truncated": false,
+		"rules": []
 	},
 	"failure_reason": null,
 	"operation_id": null,
@@ -73,6 +76,8 @@ const previewExample = `{
 	},
 	"tam_import_balance": null,
 	"progress": 1,
+	"available_total": 120,
+	"truncated": false,
 	"created_at": "2026-03-10T09:40:10.374Z",
 	"updated_at": "2026-03-10T09:42:36.815Z"
 }`
@@ -85,6 +90,8 @@ const importExample = `{
 	"progress": 1,
 	"accounts": {"created": 52, "reused": 8, "skipped": 0},
 	"contacts": {"created": 149, "reused": 14, "skipped": 1},
+	"max_accounts": null,
+	"max_contacts": 200,
 	"charged": {
 		"unit_product": "ai_signal", "charged": true, "companies": 100, "units": 98, "unit_rate": 1,
 		"estimated_ai_signal_credits": 117, "actual_ai_signal_credits": 98, "rate_basis": "list",

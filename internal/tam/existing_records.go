@@ -7,6 +7,23 @@ import (
 	"prospector/store"
 )
 
+// recordOf finds the record of a member. refused reports that the member must not be imported,
+// because it is suppressed or erased.
+func (t *TAM) recordOf(tx *store.Tx, k memberKey) (id uuid.UUID, found, refused bool, err error) {
+	if k.isPerson {
+		if k.isErased || t.crm.IsSuppressed(tx, k.email) {
+			return id, false, true, nil
+		}
+		id, found, err = t.contactOf(tx, k.source, k.email, k.linkedIn)
+		return id, found, false, err
+	}
+	if t.crm.IsCompanySuppressed(tx, k.website) {
+		return id, false, true, nil
+	}
+	id, found, err = t.accountOf(tx, k.source, k.website)
+	return id, found, false, err
+}
+
 // accountOf finds the Account of a company: the one that was imported from it, or else one with the
 // same website.
 func (t *TAM) accountOf(tx *store.Tx, source, website string) (id uuid.UUID, found bool, err error) {

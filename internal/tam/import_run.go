@@ -47,6 +47,7 @@ type importRun struct {
 	preview uuid.UUID
 	rows    int // all members of the Preview
 	members int // the selected members
+	hasSet  bool
 	done    int // the selected members that were imported before this run
 	request *PreviewRequest
 	signal  *Signal
@@ -73,6 +74,7 @@ func (m *importRun) open() error {
 		}
 		rec := doc.Record
 		m.by, m.preview, m.members, m.done = rec.private.By, rec.PreviewID, rec.private.Members, rec.private.Done
+		m.hasSet = rec.private.HasSet
 		p, err := m.tam.Previews.Get(tx, m.preview)
 		m.request, m.signal, m.rows = p.Record.Request, p.Record.private.Named.Signal, p.Record.private.Members
 		return err
@@ -138,6 +140,9 @@ func (m *importRun) read(from int) (rows []importRow, err error) {
 		rows = make([]importRow, 0, len(ordinals))
 		err := m.tam.members.Each(tx, m.preview, ordinals, func(n uint32, stored []byte) error {
 			row, err := newImportRow(s.has(people, int(n)), stored)
+			if m.hasSet {
+				row.reserved = s.has(reservedMembers, int(n))
+			}
 			rows = append(rows, row)
 			return err
 		})

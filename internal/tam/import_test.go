@@ -152,8 +152,12 @@ func (o *fixture) preview(signal *Signal, companies ...answeredCompany) (id uuid
 // accept accepts the Import of a Preview.
 func (o *fixture) accept(preview uuid.UUID) (id uuid.UUID) {
 	o.t.Helper()
+	plan, err := o.PlanImport(o.t.Context(), o.org, preview, ImportMax{})
+	if err != nil {
+		o.t.Fatal(err)
+	}
 	o.update(func(tx *store.Tx) error {
-		doc, created, err := o.Accept(tx, preview)
+		doc, created, err := o.Accept(tx, plan)
 		id = doc.ID
 		if err == nil && !created {
 			o.t.Error("the Import had been accepted before")
@@ -264,7 +268,7 @@ func TestImportEvents(t *testing.T) {
 	first := o.accept(o.preview(nil, answeredCompany{"c1", ""}))
 	o.now = o.now.Add(time.Second)
 	o.runJobs()
-	const head = `{"operation_id":"%s","preview_id":"%s","status":"%s","progress":%d,"accounts":{"created":%d,"reused":%d,"skipped":0},"contacts":{"created":%d,"reused":%d,"skipped":0},"charged":null,`
+	const head = `{"operation_id":"%s","preview_id":"%s","status":"%s","progress":%d,"accounts":{"created":%d,"reused":%d,"skipped":0},"contacts":{"created":%d,"reused":%d,"skipped":0},"max_accounts":null,"max_contacts":null,"charged":null,`
 	event := func(id uuid.UUID, status string, progress, created, reused int, createdAt, finished string) string {
 		return "tam_import." + status + " " + fmt.Sprintf(head, id, o.readImport(id).PreviewID, status, progress, created, reused, created, reused) +
 			`"created_at":"` + createdAt + `","finished_at":` + finished + `,"failure_reason":null}`
@@ -314,8 +318,11 @@ func TestImportFails(t *testing.T) {
 	if last := o.events[len(o.events)-1]; !strings.HasPrefix(last, "tam_import.failed ") || !strings.Contains(last, `"failure_reason":"internal"`) {
 		t.Errorf("the last event is %s", last)
 	}
+	b, err := o.Balance(t.Context(), o.org, uuid.NullUUID{UUID: preview, Valid: true})
+	if err != nil {
+		t.Fatal(err)
+	}
 	o.view(func(tx *store.Tx) error {
-		b, err := o.Balance(tx, uuid.NullUUID{UUID: preview, Valid: true})
 		if b.Accounts.Used != n || b.Contacts.Used != n || o.crm.Accounts.Table.Count(tx) != n {
 			t.Errorf("the balance is %+v", b)
 		}
@@ -325,6 +332,70 @@ func TestImportFails(t *testing.T) {
 		return err
 	})
 	o.update(func(tx *store.Tx) error { return o.Delete(tx, preview, nil) })
+}
+
+// TestPlanOutdated excludes a company and creates the Account of another one between the plan of an
+// Import and its acceptance.
+func TestPlanOutdated(t *testing.T) {
+	o := newFixture(t)
+	preview := o.preview(nil, answeredCompany{"c1", ""}, answeredCompany{"c2", ""}, answeredCompany{"c3", ""})
+	plan, err := o.PlanImport(t.Context(), o.org, preview, ImportMax{})
+	if err != nil || plan.add != (amount{3, 3}) {
+		t.Fatalf("the plan adds %+v, %v", plan.add, err)
+	}
+	var id uuid.UUID
+	o.update(func(tx *store.Tx) error {
+		_, err := o.Exclude(tx, preview, ExcludeBody{MemberIDs: []uuid.UUID{memberID(preview, 0)}})
+		if err == nil {
+			_, err = o.crm.Accounts.Create(tx, record.NewDraft[crm.Account](parseObject(t, `{"name": "c2", "website": "c2.example"}`)))
+		}
+		return err
+	})
+	o.update(func(tx *store.Tx) error {
+		doc, _, err := o.Accept(tx, plan)
+		id = doc.ID
+		return err
+	})
+	if got := o.readImport(id).private.Reserved; got != (amount{2, 2}) {
+		t.Errorf("%+v is reserved", got)
+	}
+	o.runJobs()
+	if got := o.readImport(id); got.Accounts != (ImportCounts{Created: 1, Reused: 1}) || got.Contacts != (ImportCounts{Created: 2}) {
+		t.Errorf("the Import is %+v", got)
+	}
+	if b, err := o.Balance(t.Context(), o.org, uuid.NullUUID{}); err != nil || b.Accounts.Used != 1 || b.Contacts.Used != 2 {
+		t.Errorf("the balance is %+v, %v", b, err)
+	}
+}
+
+// TestImportOfEarlierVersion runs an Import that was accepted by a version that reserved the members
+// that are new according to the Preview.
+func TestImportOfEarlierVersion(t *testing.T) {
+	o := newFixture(t)
+	preview := o.preview(nil, answeredCompany{"c1", ""}, answeredCompany{"c2", ""})
+	id := o.accept(preview)
+	o.update(func(tx *store.Tx) error {
+		if _, err := o.memberSets.Delete(tx, preview, partNumber(reservedMembers, 0), 1); err != nil {
+			return err
+		}
+		doc, err := o.Imports.Get(tx, id)
+		if err != nil {
+			return err
+		}
+		rec := doc.Record
+		rec.private.HasSet = false
+		if _, err = o.Imports.Update(tx, doc, rec, nil); err == nil {
+			_, err = o.crm.Accounts.Create(tx, record.NewDraft[crm.Account](parseObject(t, `{"name": "c1", "website": "c1.example"}`)))
+		}
+		return err
+	})
+	o.runJobs()
+	if got := o.readImport(id); got.Accounts != (ImportCounts{Created: 1, Reused: 1}) || got.Contacts != (ImportCounts{Created: 2}) || got.private.Reserved != (amount{}) {
+		t.Errorf("the Import is %+v", got)
+	}
+	if b, err := o.Balance(t.Context(), o.org, uuid.NullUUID{}); err != nil || b.Accounts.Used != 1 || b.Contacts.Used != 2 {
+		t.Errorf("the balance is %+v, %v", b, err)
+	}
 }
 
 // TestImportAccountDeleted deletes an Account after its company was imported and before its people

@@ -19,7 +19,7 @@ import (
 // before it.
 type importRow struct {
 	source   string
-	existing bool             // according to the Preview
+	reserved bool             // the balance contains a reservation for its record
 	company  *catalog.Company // nil for a person
 	person   *catalog.Person  // nil for a company
 	answer   shape.Value      // the answer of research about the company
@@ -29,10 +29,10 @@ func newImportRow(person bool, stored []byte) (importRow, error) {
 	text := append(slices.Clone(stored[1:]), '}')
 	if person {
 		m, err := decodeMember[catalog.Person](text)
-		return importRow{source: m.SourceID, existing: m.Existing, person: &m.Data}, err
+		return importRow{source: m.SourceID, reserved: !m.Existing, person: &m.Data}, err
 	}
 	m, err := decodeMember[catalog.Company](text)
-	r := importRow{source: m.SourceID, existing: m.Existing, company: &m.Data}
+	r := importRow{source: m.SourceID, reserved: !m.Existing, company: &m.Data}
 	if m.Qualification != nil {
 		r.answer = m.Qualification.Answer
 	}
@@ -136,8 +136,7 @@ func (k *importTx) load() error {
 	return nil
 }
 
-// importMember imports a member. The balance contains a reservation for each member that is new
-// according to the Preview. The reservation is released if no record is created.
+// importMember imports a member. Its reservation is released if no record is created.
 func (k *importTx) importMember(r *importRow) error {
 	person := r.person != nil
 	importOne := k.importCompany
@@ -149,36 +148,39 @@ func (k *importTx) importMember(r *importRow) error {
 		return err
 	}
 	k.rec.counts(person).add(o)
-	if !r.existing {
+	if r.reserved {
 		*k.rec.private.Reserved.of(person)--
 	}
 	switch used := k.used.of(person); {
-	case r.existing && o == created:
+	case !r.reserved && o == created:
 		*used++
-	case !r.existing && o != created:
+	case r.reserved && o != created:
 		*used--
 	}
 	return nil
 }
 
-// mayCreate reports whether the balance allows a record for a member. A member that is new
-// according to the Preview has a reservation.
+// isBeyondMax reports whether a record for a member would exceed a maximum of the Import together with
+// the reserved records.
+func (k *importTx) isBeyondMax(r *importRow) bool {
+	person := r.person != nil
+	return !r.reserved && k.rec.reached(person, k.rec.counts(person).Created+*k.rec.private.Reserved.of(person))
+}
+
+// mayCreate reports whether the balance allows a record for a member.
 func (k *importTx) mayCreate(r *importRow) bool {
 	limit := k.limits.AccountsPerMonth
 	if r.person != nil {
 		limit = k.limits.ContactsPerMonth
 	}
-	return !r.existing || !limit.Valid || float64(*k.used.of(r.person != nil)) < limit.Float
+	return r.reserved || !limit.Valid || float64(*k.used.of(r.person != nil)) < limit.Float
 }
 
 func (k *importTx) importCompany(r *importRow) (outcome, error) {
-	website := string(r.company.Website)
-	k.rec.private.Account, k.rec.private.Suppressed = uuid.NullUUID{}, k.run.tam.crm.IsCompanySuppressed(k.tx, website)
-	if k.rec.private.Suppressed {
-		return skipped, nil
-	}
-	id, found, err := k.run.tam.accountOf(k.tx, r.source, website)
-	if err != nil || !found && !k.mayCreate(r) {
+	id, found, refused, err := k.run.tam.recordOf(k.tx, memberKey{source: r.source, website: string(r.company.Website)})
+	skipsPeople := refused || !found && k.isBeyondMax(r)
+	k.rec.private.Account, k.rec.private.SkipsPeople = uuid.NullUUID{}, skipsPeople
+	if err != nil || skipsPeople || !found && !k.mayCreate(r) {
 		return skipped, err
 	}
 	if found {
@@ -233,27 +235,30 @@ func (k *importTx) writeAnswer(a *crm.Account, answer shape.Value) {
 }
 
 func (k *importTx) importPerson(r *importRow) (outcome, error) {
-	if k.rec.private.Suppressed || k.run.tam.crm.IsSuppressed(k.tx, string(r.person.Email)) {
+	if k.rec.private.SkipsPeople {
 		return skipped, nil
+	}
+	p := r.person
+	id, found, refused, err := k.run.tam.recordOf(k.tx, memberKey{
+		isPerson: true, source: r.source, email: string(p.Email), linkedIn: string(p.LinkedinURL),
+		isErased: p.FirstName == "" && p.LastName == "" && p.Email == "" && p.LinkedinURL == "",
+	})
+	if err != nil || refused {
+		return skipped, err
 	}
 	account := k.rec.private.Account
 	if account.Valid && !k.run.tam.crm.Accounts.Table.Has(k.tx, account.UUID) { // deleted after its company was imported
 		account = uuid.NullUUID{}
 	}
-	p := r.person
-	id, found, err := k.run.tam.contactOf(k.tx, r.source, string(p.Email), string(p.LinkedinURL))
-	switch {
-	case err != nil:
-		return skipped, err
-	case found:
+	if found {
 		return reused, k.updateContact(id, r, account)
+	}
+	if k.isBeyondMax(r) || !k.mayCreate(r) {
+		return skipped, nil
 	}
 	c := crm.Contact{Source: crm.SourceTAMImport, Origin: crm.Origin{SourceID: r.source}}
 	fillContact(&c, p, account)
 	c.Tags = k.contactTags
-	if !k.mayCreate(r) {
-		return skipped, nil
-	}
 	_, err = k.run.tam.crm.Contacts.Insert(k.tx, c)
 	return created, err
 }

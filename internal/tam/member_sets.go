@@ -20,7 +20,8 @@ const (
 	importableMembers
 	qualifiedMembers
 	unqualifiedMembers
-	removedMembers // by the user; the only set that changes after preparation
+	removedMembers  // by the user; the only set that changes after preparation
+	reservedMembers // for whose records the Import has reserved balance; written when it is accepted
 	setKinds
 )
 
@@ -99,6 +100,15 @@ func (s *memberSets) isSelected(ordinal int) bool {
 // selected returns the selected members of one piece.
 func (s *memberSets) selected(piece int) *roaring.Bitmap {
 	return roaring.AndNot(s.piece(importableMembers, piece), s.piece(removedMembers, piece))
+}
+
+// whole returns the members of all pieces.
+func (s *memberSets) whole(of func(piece int) *roaring.Bitmap) *roaring.Bitmap {
+	all := roaring.New()
+	for piece := 0; piece*pieceSize < s.members; piece++ {
+		all.Or(roaring.AddOffset64(of(piece), int64(piece*pieceSize)))
+	}
+	return all
 }
 
 // remove adds a member to those that the user removed.
@@ -203,10 +213,15 @@ func (s *newMemberSets) add(kind setKind, ordinal int) { s[kind].Add(uint32(ordi
 // put stores the sets.
 func (s *newMemberSets) put(tx *store.Tx, parts *store.Parts, preview uuid.UUID) {
 	for kind := range s {
-		piece := 0
-		for words := range slices.Chunk(s[kind].ToDense(), pieceWords) {
-			parts.Put(tx, preview, partNumber(setKind(kind), piece), encodeWords(words))
-			piece++
-		}
+		putSet(tx, parts, preview, setKind(kind), &s[kind])
+	}
+}
+
+// putSet stores a set of members.
+func putSet(tx *store.Tx, parts *store.Parts, preview uuid.UUID, kind setKind, members *roaring.Bitmap) {
+	piece := 0
+	for words := range slices.Chunk(members.ToDense(), pieceWords) {
+		parts.Put(tx, preview, partNumber(kind, piece), encodeWords(words))
+		piece++
 	}
 }

@@ -74,9 +74,14 @@ type preparation struct {
 	org     uuid.UUID
 	job     store.Job
 	id      uuid.UUID // of the Preview
+	erased  uint64    // the number of erasures when it began
 	request *PreviewRequest
 	named   resolved
 	filter  *personFilter
+
+	available int         // the companies that the request describes
+	truncated bool        // there are more of them than max_candidates
+	rules     []RuleCount // if there are none
 
 	members      int // that were added
 	sets         newMemberSets
@@ -115,6 +120,7 @@ func (p *preparation) open() error {
 		if err != nil {
 			return err
 		}
+		p.erased = p.tam.crm.Erasures.Count(tx)
 		p.request, p.named = doc.Record.Request, doc.Record.private.Named
 		p.filter = newPersonFilter(p.request)
 		if p.named.Signal != nil {
@@ -172,12 +178,16 @@ func (p *preparation) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ids, err := p.tam.candidateIDs(work, p.request, p.named)
+	ids, total, err := p.tam.candidateIDs(work, p.request, p.named)
 	if err != nil {
 		return err
 	}
+	p.available, p.truncated, p.rules = total, total > len(ids), []RuleCount{}
 	if len(ids) == 0 {
 		if err := p.checkCatalogNotEmpty(); err != nil {
+			return err
+		}
+		if p.rules, err = p.tam.ruleCounts(work, p.request, p.named); err != nil {
 			return err
 		}
 	}

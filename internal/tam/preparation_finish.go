@@ -26,6 +26,8 @@ func (p *preparation) finish(ctx context.Context) error {
 		rec.private.Pages = pageCount(len(p.directory))
 		rec.Progress = shape.NumberOf(1)
 		p.counts.writeTo(&rec)
+		rec.AvailableTotal, rec.Truncated = shape.NumberOf(float64(p.available)), p.truncated
+		rec.Result.Available, rec.Result.Truncated, rec.Result.Rules = p.available, p.truncated, p.rules
 		if p.named.Signal != nil {
 			p.finishResearch(tx, &rec)
 		}

@@ -2,6 +2,7 @@ package tam
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -162,8 +163,14 @@ func (p *preparation) addMember(r *row) {
 	}
 }
 
+// errErased makes a preparation start over, because what it has read may contain a person who was erased since.
+var errErased = errors.New("a person was erased meanwhile")
+
 func (p *preparation) write(ctx context.Context, b batch) error {
 	return p.update(ctx, func(tx *store.Tx, doc store.Doc[Preview], rec Preview) error {
+		if p.tam.crm.Erasures.Count(tx) != p.erased {
+			return errErased
+		}
 		for i, member := range b.members {
 			p.tam.members.PutOwned(tx, p.id, uint32(b.from+i), member)
 		}

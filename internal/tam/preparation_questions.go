@@ -117,7 +117,8 @@ func (p *preparation) askWithSlot(ctx context.Context, c *candidate) error {
 		return err
 	}
 	progress := float64(p.answered.Add(1)) / float64(p.maxQuestions+1)
-	return p.update(ctx, func(tx *store.Tx, doc store.Doc[Preview], rec Preview) error {
+	// The answer is paid for, so it is stored even if another question has just failed.
+	return p.update(context.WithoutCancel(ctx), func(tx *store.Tx, doc store.Doc[Preview], rec Preview) error {
 		if c.found.Status != research.StatusFailed {
 			answer := storedAnswer{p.id, *c.found}
 			if _, err := p.tam.answers.Insert(tx, answerID(p.id, c.row.source), answer); err != nil {
@@ -146,7 +147,7 @@ func (p *preparation) ask(ctx context.Context, c *candidate) error {
 	if found.Status == research.StatusFailed {
 		return nil
 	}
-	return p.setRunning(ctx)
+	return p.setRunning(context.WithoutCancel(ctx))
 }
 
 // statusChange returns a function that stores a status of research the first time it is called.

@@ -46,6 +46,8 @@ type Preview struct {
 	Research          *Research          `json:"research"`
 	Balance           *Balance           `json:"tam_import_balance" label:"TAM import balance" doc:"Deprecated. Always null, because reading a Preview does not calculate a balance."`
 	Progress          shape.Number       `json:"progress" doc:"From 0 to 1."`
+	AvailableTotal    shape.Number       `json:"available_total" rule:"integer" doc:"The number of companies in the catalog that the request describes. Null before they are counted."`
+	Truncated         bool               `json:"truncated" doc:"There are more companies than search_input.max_candidates, so that some are missing."`
 	CreatedAt         shape.Time         `json:"created_at" rule:"required"`
 	UpdatedAt         shape.Time         `json:"updated_at" rule:"required"`
 
@@ -68,6 +70,15 @@ type PreviewResult struct {
 	Accounts  Counts                 `json:"accounts"`
 	Contacts  Counts                 `json:"contacts"`
 	Qualifier *QualifierAvailability `json:"qualifier"`
+	Available int                    `json:"available_total" doc:"The number of companies in the catalog that the request describes."`
+	Truncated bool                   `json:"truncated" doc:"There are more companies than search_input.max_candidates, so that some are missing."`
+	Rules     []RuleCount            `json:"rules" doc:"If no company matches: how many companies each rule leaves, together with all rules before it. Empty otherwise."`
+}
+
+// RuleCount is how many companies a rule of a request leaves, together with all rules before it.
+type RuleCount struct {
+	Path   string `json:"path" doc:"Where the rule is in the request. Rules of a view have the path of the view."`
+	Leaves int    `json:"leaves"`
 }
 
 // Counts are the numbers of members of one kind. matched is the sum of eligible,

@@ -83,9 +83,10 @@ func (p *previewCounts) addSelected(person, existing, employerExisting bool, n i
 
 // writeTo sets the counts of a Preview.
 func (p *previewCounts) writeTo(preview *Preview) {
-	result := PreviewResult{Accounts: p.accounts, Contacts: p.contacts}
+	result := PreviewResult{Accounts: p.accounts, Contacts: p.contacts, Rules: []RuleCount{}}
 	if preview.Result != nil {
-		result.Qualifier = preview.Result.Qualifier
+		result.Qualifier, result.Available = preview.Result.Qualifier, preview.Result.Available
+		result.Truncated, result.Rules = preview.Result.Truncated, preview.Result.Rules
 	}
 	by := p.byAccount
 	preview.Result, preview.ContactsByAccount = &result, &by

@@ -30,6 +30,9 @@ const deleteBatch = 5000
 // Prepare starts a Preview. If a Preview with the request_id exists and its request is equivalent,
 // Prepare returns that Preview. If its request differs, the error is request_id_reused.
 func (t *TAM) Prepare(tx *store.Tx, d Draft) (doc store.Doc[Preview], created bool, err error) {
+	if d, err = t.withTagIDs(tx, d); err != nil {
+		return doc, false, err
+	}
 	if id, known := t.Previews.Find(tx, byRequest, d.request.RequestID[:]); known && d.problems.Count() == 0 {
 		doc, err = t.Previews.Get(tx, id)
 		if err == nil && !doc.Record.Request.isEquivalent(&d.request) {
@@ -72,24 +75,36 @@ func newResearch(s *Signal) *Research {
 	}
 }
 
+// Estimate is the maximum cost of the research of a Preview.
+type Estimate struct {
+	Companies      int  `json:"companies"`
+	Cost           Cost `json:"cost"`
+	AvailableTotal int  `json:"available_total" doc:"The number of companies in the catalog that the request describes."`
+	Truncated      bool `json:"truncated" doc:"There are more companies than search_input.max_candidates, so that a Preview would lack some."`
+}
+
 // Estimate returns how many companies a request would research and the estimated cost. It stores
 // nothing.
-func (t *TAM) Estimate(ctx context.Context, org uuid.UUID, d Draft) (companies int, cost Cost, err error) {
+func (t *TAM) Estimate(ctx context.Context, org uuid.UUID, d Draft) (e Estimate, err error) {
 	var r *PreviewRequest
 	var named resolved
 	err = t.store.View(org, func(tx *store.Tx) error {
-		r, named, err = t.check(tx, d)
+		if d, err = t.withTagIDs(tx, d); err == nil {
+			r, named, err = t.check(tx, d)
+		}
 		return err
 	})
 	if err != nil {
-		return 0, Cost{}, err
+		return e, err
 	}
-	ids, err := t.candidateIDs(ctx, r, named)
+	ids, total, err := t.candidateIDs(ctx, r, named)
 	if err != nil {
-		return 0, Cost{}, err
+		return e, err
 	}
-	companies, err = t.countDistinct(ctx, ids)
-	return companies, t.estimatedCost(companies, named.Signal != nil), err
+	e.AvailableTotal, e.Truncated = total, total > len(ids)
+	e.Companies, err = t.countDistinct(ctx, ids)
+	e.Cost = t.estimatedCost(e.Companies, named.Signal != nil)
+	return e, err
 }
 
 // Cancel cancels a preparation. Cancelling a CANCELLED Preview changes nothing. If the preparation

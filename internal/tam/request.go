@@ -20,8 +20,8 @@ type PreviewRequest struct {
 	CompanyFilters                CompanyFilters `json:"company_filters" rule:"required"`
 	ContactFilters                ContactFilters `json:"contact_filters"`
 	ExcludeCompaniesWithoutTitles bool           `json:"exclude_companies_without_titles" doc:"Exclude companies without a matching person."`
-	TagIDs                        shape.IDs      `json:"tag_ids" rule:"maxlen=1000" doc:"Tags for imported Accounts."`
-	ContactTagIDs                 shape.IDs      `json:"contact_tag_ids" rule:"maxlen=1000" doc:"Tags for imported Contacts."`
+	TagIDs                        shape.IDs      `json:"tag_ids" rule:"maxlen=1000,named" doc:"Tags for imported Accounts, given by their ids or names."`
+	ContactTagIDs                 shape.IDs      `json:"contact_tag_ids" rule:"maxlen=1000,named" doc:"Tags for imported Contacts, given by their ids or names."`
 	TagExistingAccounts           bool           `json:"tag_existing_accounts" rule:"default=true" doc:"Also tag Accounts that exist already."`
 	TagExistingContacts           bool           `json:"tag_existing_contacts" rule:"default=true" doc:"Also tag Contacts that exist already."`
 	QualifierSignalID             uuid.NullUUID  `json:"qualifier_signal_id" doc:"An AI-filled field of accounts. Its researched answer decides which companies pass."`
@@ -116,6 +116,33 @@ func NewDraft(body shape.Value) Draft {
 	return d
 }
 
+// tagObjects are the objects that the tags of a request are for, by the key of their list.
+var tagObjects = map[string]string{"tag_ids": "account", "contact_tag_ids": "contact"}
+
+// withTagIDs returns a draft in which the names of tags are replaced by their ids. Names that no tag
+// has remain problems of the draft.
+func (t *TAM) withTagIDs(tx *store.Tx, d Draft) (Draft, error) {
+	if d.problems.Count() == 0 { // a name is a problem until it is replaced
+		return d, nil
+	}
+	body := d.body
+	body.Members = slices.Clone(body.Members)
+	for i, m := range body.Members {
+		object, isTags := tagObjects[m.Key]
+		if !isTags || len(m.Value.Items) > crm.MaxTags { // a longer list is refused
+			continue
+		}
+		var err error
+		body.Members[i].Value, err = filter.NamesToIDs(m.Value, func(name string) (uuid.UUID, bool, error) {
+			return t.crm.Tags.FindNamed(tx, name, object)
+		})
+		if err != nil {
+			return d, err
+		}
+	}
+	return NewDraft(body), nil
+}
+
 // check returns the request of a draft and what its ids refer to. The error reports all problems of
 // the request.
 func (t *TAM) check(tx *store.Tx, d Draft) (*PreviewRequest, resolved, error) {
@@ -152,11 +179,11 @@ func (t *TAM) resolve(tx *store.Tx, r *PreviewRequest, body shape.Value, p *faul
 		}
 	}
 	for _, list := range []struct {
-		key, object string
-		ids         shape.IDs
-	}{{"tag_ids", "account", r.TagIDs}, {"contact_tag_ids", "contact", r.ContactTagIDs}} {
+		key string
+		ids shape.IDs
+	}{{"tag_ids", r.TagIDs}, {"contact_tag_ids", r.ContactTagIDs}} {
 		for _, id := range list.ids {
-			why, err := t.crm.Tags.ReferenceProblem(tx, id, list.object)
+			why, err := t.crm.Tags.ReferenceProblem(tx, id, tagObjects[list.key])
 			if err != nil {
 				return named, err
 			}

@@ -54,7 +54,7 @@ func NewTables() *Tables {
 		memberSets: store.NewParts("previews.sets"), directory: store.NewParts("previews.directory"),
 	}
 	t.PreviewList = index.NewKind("previews", "-created_at", t.Previews, nil)
-	t.ImportList = index.NewKind("imports", "-created_at", t.Imports, nil)
+	t.ImportList = index.NewKind("tam-imports", "-created_at", t.Imports, nil)
 	t.PreviewList.ReadOnly, t.ImportList.ReadOnly = true, true
 	return t
 }

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -86,7 +87,9 @@ func (w *Webhooks) redeliver(tx *store.Tx, subscription uuid.UUID, about subject
 func (w *Webhooks) render(tx *store.Tx, d *delivery) ([]byte, error) {
 	kind, _, _ := strings.Cut(d.Trigger, ".")
 	source, known := w.sources[kind]
-	if !known { // the trigger is from an older version
+	isGone := func(t Trigger) bool { return t.Key == d.Trigger && t.Gone }
+	// The trigger may be from an older version. The object of a deletion may have been restored since.
+	if !known || slices.ContainsFunc(w.Triggers, isGone) {
 		return json.Marshal(Gone{ID: d.Object, Deleted: true})
 	}
 	data, err := source.Read(tx, d.Object)

@@ -41,7 +41,7 @@ async function limited(task) {
 
 /** @param {string} method @param {string} path */
 function changesNothing(method, path) {
-  return method === 'GET' || /\/(list|search|render|simulate|estimate|export)$/.test(path);
+  return method === 'GET' || /\/(list|search|render|simulate|estimate|export|duplicates|facets)$/.test(path);
 }
 
 /**

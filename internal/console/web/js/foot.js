@@ -8,7 +8,11 @@ import { current, link, reload } from './router.js';
 import { announce } from './state.js';
 import { number, t, tn, why } from './text.js';
 
-/** @typedef {{read: string, href: string, label: string, done: (item: Item) => string, cancel?: string, at: number, result: string}} Work */
+/**
+ * Work in the background. read is the address of its state, or nothing while a file is uploaded. seen gets each state,
+ * ended the last one as soon as the user is on the page of the work.
+ * @typedef {{read: string, href: string, label: string, done: (item: Item) => string, cancel?: () => unknown, seen?: (item: Item) => void, ended?: (item: Item) => unknown, at: number, result: string, item?: Item}} Work
+ */
 /** @type {Work[]} */
 let works = [];
 const place = document.createElement('footer');
@@ -19,7 +23,7 @@ document.body.append(place);
 /** Follows the preparation of a Preview, on whatever page. @param {string} id */
 export function followPreview(id) {
   const path = `/v1/tam/preview/${id}`;
-  follow({ read: `${path}?page_size=1`, cancel: `${path}/cancel`, href: `/previews/${id}`, label: t('Preparing a Preview'), at: 0, result: '', done: (p) => (p.status === 'READY'
+  follow({ read: `${path}?page_size=1`, cancel: () => post(`${path}/cancel`, {}), href: `/previews/${id}`, label: t('Preparing a Preview'), at: 0, result: '', done: (p) => (p.status === 'READY'
     ? tn(p.totals.companies.eligible, 'The Preview is ready: {n} company', 'The Preview is ready: {n} companies')
     : p.status === 'FAILED' ? t('The Preview failed: {why}', { why: why(p.failure_reason) }) : t('The Preview was cancelled')) });
 }
@@ -33,32 +37,42 @@ export function followImport(id, preview) {
 export const importResult = (i) => (i.status === 'failed' ? t('The Import failed: {why}', { why: why(i.failure_reason) })
   : t('Imported: {accounts} new accounts and {contacts} new contacts', { accounts: number(i.accounts.created), contacts: number(i.contacts.created) }));
 
-/** @param {Work} work */
-function follow(work) {
-  if (works.some((other) => other.read === work.read && !other.result)) return;
-  works = [...works.filter((other) => other.read !== work.read), work];
-  void look(work);
+/** Shows work and looks how far it is. @param {Work} work */
+export function follow(work) {
+  const known = works.find((other) => other !== work && other.read === work.read && !other.result);
+  if (known) return void (known.seen = work.seen);
+  showWork(work);
+  void look(work, 100);
 }
 
-/** Looks once a second how far it is. @param {Work} work */
-async function look(work) {
+/** Shows work, once. @param {Work} work */
+export function showWork(work) {
+  works = [...works.filter((other) => other !== work && (!work.read || other.read !== work.read)), work];
+  draw();
+}
+
+/** Looks how far it is, once a second after the first looks. @param {Work} work @param {number} wait */
+async function look(work, wait) {
   try {
     const item = await get(work.read);
     work.at = item.progress || 0;
+    work.item = item;
     if (!/^(PREPARING|accepted|running)$/.test(item.status)) work.result = work.done(item);
+    work.seen?.(item);
   } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return drop(work);
+    if (error instanceof ApiError && error.status === 404) return dropWork(work);
   }
   draw();
-  if (!work.result) return void setTimeout(() => void look(work), 1000);
+  if (!work.result) return void setTimeout(() => void look(work, Math.min(1000, wait * 2)), wait);
   announce(work.result);
   if (current.params.path !== work.href) return;
-  drop(work); // its page says the same
+  dropWork(work); // its page says the same
   await reload();
+  work.ended?.(work.item || {});
 }
 
 /** @param {Work} work */
-function drop(work) {
+export function dropWork(work) {
   works = works.filter((other) => other !== work);
   draw();
 }
@@ -86,10 +100,10 @@ function draw() {
   const at = Math.min(used + idle, end);
   const isEnding = at > Date.now() && at - Date.now() < Math.min(early, idle / 2);
   render(html`${isEnding && html`<p class="bar" role="alert">${t('Your session ends at {time}.', { time: time(at) })} ${at < end && button(t('Stay signed in'), readSession)}</p>`}
-    ${keyed(works, (work) => work.read, (work) => html`<p class="work">${work.result
-      ? html`<a class="grow" href=${link(work.href)} @click=${() => drop(work)}>${work.result}</a><button class="button plain" type="button" aria-label=${t('Close')} @click=${() => drop(work)}>×</button>`
+    ${keyed(works, (work) => work, (work) => html`<p class="work">${work.result
+      ? html`<a class="grow" href=${link(work.href)} @click=${() => { dropWork(work); work.ended?.(work.item || {}); }}>${work.result}</a><button class="button plain" type="button" aria-label=${t('Close')} @click=${() => dropWork(work)}>×</button>`
       : html`<a class="clip" href=${link(work.href)}>${work.label}</a><progress max="1" .value=${work.at} aria-label=${work.label}></progress><span>${t('{n} %', { n: Math.round(work.at * 100) })}</span>
-        ${work.cancel && button(t('Cancel'), () => post(work.cancel || '', {}))}`}</p>`)}`, place);
+        ${work.cancel && button(t('Cancel'), work.cancel)}`}</p>`)}`, place);
 }
 
 setInterval(draw, 15_000);

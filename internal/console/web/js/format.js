@@ -1,6 +1,6 @@
 // @ts-check
 // Formats dates in the time zone of the organization, and values by their type.
-import { number, t } from './text.js';
+import { number, t, why } from './text.js';
 
 let zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const browserZone = zone;
@@ -113,7 +113,7 @@ export function show(field, value) {
     case 'datetime': return dateTime(String(value));
     case 'date': return day(`${value}T12:00:00Z`);
     case 'boolean': return value ? t('yes') : t('no');
-    case 'number': return field.key?.endsWith('year') ? String(value) : number(Number(value));
+    case 'number': return field.key?.endsWith('year') || Number.isNaN(Number(value)) ? String(value) : number(Number(value));
     case 'enum': case 'select': return words(String(value));
   }
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
@@ -122,8 +122,11 @@ export function show(field, value) {
 /** Why something happens at a time. The API counts steps from 0, people from 1. @param {string | null | undefined} reason */
 export function because(reason) {
   if (/^[a-z]+(_[a-z]+)+$/.test(reason || '')) return words(reason || '').toLowerCase();
-  return (reason || '').replace(/\bstep (\d+)/g, (_, n) => `step ${Number(n) + 1}`);
+  return (reason || '').replace(/\bstep (\d+)/g, (_, n) => `step ${Number(n) + 1}`).replace(/(?<= stopped: )\w+/, why);
 }
+
+/** The parts of a text between commas. @param {string | null | undefined} text @returns {string[]} */
+export const listOf = (text) => (text || '').split(',').map((s) => s.trim()).filter(Boolean);
 
 /** A name in words: `first_name` is "First name". @param {string} name */
 export function words(name) {

@@ -15,7 +15,7 @@ const app = /** @type {HTMLElement} */ (document.getElementById('app'));
 /** @type {[string, [string, string][]][]} */
 const navigation = [
   ['', [[t('Home'), '/']]],
-  [t('People'), [[t('Contacts'), '/contacts'], [t('Accounts'), '/accounts'], [t('Opportunities'), '/opportunities'], [t('Audiences'), '/audiences']]],
+  [t('People'), [[t('Contacts'), '/contacts'], [t('Accounts'), '/accounts'], [t('Opportunities'), '/opportunities'], [t('Audiences'), '/audiences'], [t('Imports'), '/imports?f=dry_run:is:false']]],
   [t('Market'), [[t('New market'), '/market'], [t('Previews'), '/previews'], [t('Catalogue'), '/catalogue/companies']]],
   [t('Outreach'), [[t('Campaigns'), '/campaigns'], [t('Templates'), '/templates'], [t('Outbox'), '/outbox']]],
   [t('Work'), [[t('Tasks'), '/tasks?f=status:is:open'], [t('Meetings'), '/meetings']]],
@@ -26,18 +26,24 @@ const listOf = (name) => async () => (await import('./pages/list.js')).pages[nam
 const records = async () => (await import('./pages/record.js')).pages;
 const market = () => import('./pages/market.js');
 const settings = () => import('./pages/settings.js');
+const imports = () => import('./pages/imports.js');
+const clean = () => import('./pages/clean.js');
 
 /** @type {Route[]} */
 const routes = [
   { pattern: '/', load: () => import('./pages/home.js') },
+  ...['contacts', 'accounts'].map((name) => ({ pattern: `/${name}/duplicates`, load: async () => ({ default: (await clean()).duplicatesPage }) })),
   ...['contacts', 'accounts', 'opportunities', 'meetings', 'tasks'].map((name) => ({ pattern: `/${name}/:id`, load: async () => (await records())[name] })),
-  ...['contacts', 'accounts', 'opportunities', 'meetings', 'tasks', 'audiences', 'previews', 'campaigns', 'templates', 'outbox'].map((name) => ({ pattern: `/${name}`, load: listOf(name) })),
+  ...['contacts', 'accounts', 'opportunities', 'meetings', 'tasks', 'audiences', 'imports', 'previews', 'campaigns', 'templates', 'outbox'].map((name) => ({ pattern: `/${name}`, load: listOf(name) })),
   ...['companies', 'people'].map((name) => ({ pattern: `/catalogue/${name}`, load: listOf(name) })),
-  { pattern: '/audiences/:id', load: async () => ({ default: (await import('./pages/campaigns.js')).audiencePage }) },
+  { pattern: '/audiences/:id', load: async () => ({ default: (await import('./pages/audience.js')).audiencePage }) },
+  { pattern: '/imports/new', load: async () => ({ default: (await imports()).newImportPage }) },
+  { pattern: '/imports/:id', load: async () => ({ default: (await imports()).importPage }) },
   { pattern: '/market', load: async () => ({ default: (await market()).marketPage }) },
   { pattern: '/previews/:id', load: async () => ({ default: (await market()).previewPage }) },
   { pattern: '/campaigns/:id', load: () => import('./pages/campaigns.js') },
   { pattern: '/templates/:id', load: () => import('./pages/template.js') },
+  { pattern: '/settings/trash', load: async () => ({ default: (await clean()).trashPage }) },
   ...['/settings', '/settings/:part'].map((pattern) => ({ pattern, load: async () => ({ default: (await settings()).settingsPage }) })),
   { pattern: '/settings/webhooks/:id', load: async () => ({ default: (await settings()).webhookPage }) },
 ];

@@ -4,7 +4,7 @@
 /** @returns {View} */
 export const emptyView = () => ({ q: '', rules: [], where: null, sort: '', page: 1, cols: [] });
 
-const noValue = new Set(['is_empty', 'is_not_empty']);
+export const noValue = new Set(['is_empty', 'is_not_empty']);
 
 /** @param {string} s */
 const escape = (s) => s.replace(/[\\,]/g, (c) => `\\${c}`);

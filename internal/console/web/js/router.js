@@ -1,5 +1,6 @@
 // @ts-check
 // Finds the page of an address, loads it and shows it.
+import { confirm } from './components/dialog.js';
 import { addKeys, update } from './state.js';
 import { t } from './text.js';
 
@@ -37,10 +38,11 @@ export function start(table) {
   addEventListener('popstate', async ({ state }) => {
     const to = state?.place ?? place;
     if (to === place) return; // the page was not left after all, or only a part of it was chosen
-    if (current.page?.leave && !(await current.page.leave(current.model))) return history.go(place - to);
+    if (!await mayLeave()) return history.go(place - to);
     place = to;
     void show(state.scroll || 0);
   });
+  addEventListener('beforeunload', (event) => { if (isDirty()) event.preventDefault(); });
   document.addEventListener('click', (event) => {
     const link = event.target instanceof Element && event.target.closest('a[href]');
     if (!(link instanceof HTMLAnchorElement) || event.defaultPrevented || event.button !== 0) return;
@@ -54,9 +56,14 @@ export function start(table) {
   return show(0);
 }
 
+const isDirty = () => current.page && current.model?.isDirty;
+
+/** Asks before what was entered is lost. */
+const mayLeave = async () => !isDirty() || confirm({ title: t('Leave without saving?'), text: t('What you have entered here is lost.'), action: t('Leave'), danger: true });
+
 /** Goes to a path such as /contacts?q=anna. @param {string} path @param {{replace?: boolean}} [options] */
 export async function go(path, { replace = false } = {}) {
-  if (current.page?.leave && !(await current.page.leave(current.model))) return;
+  if (!await mayLeave()) return;
   if (!replace) history.replaceState({ scroll: scrollPosition(), place: place++ }, '');
   history[replace ? 'replaceState' : 'pushState']({ scroll: 0, place }, '', prefix + path);
   await show(0);

@@ -102,7 +102,7 @@ document.addEventListener('keydown', (event) => {
   const modified = event.ctrlKey || event.metaKey || event.altKey;
   const single = event.key.length === 1 && !modified;
   if (single && (isTyping(event.target) || session.preferences.keys_off)) return;
-  if (document.querySelector('dialog[open]') && event.key !== 'Escape' && !modified) return;
+  if (document.querySelector('dialog[open]') && !modified) return; // the browser closes it on Escape
   if (event.key === 'Enter' && !modified && event.target instanceof Element && event.target.matches('a, button, summary')) return; // the browser presses it
   const name = pending + keyName(event);
   pending = '';

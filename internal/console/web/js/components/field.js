@@ -25,7 +25,7 @@ export function field(form, options) {
   const { name, label, help } = options;
   const id = stableID(name);
   const value = form.values[name];
-  const error = form.errors[name] && options.type === 'reference' && value && !isID(value) ? t('Nothing has this name. Choose one from the list.') : form.errors[name];
+  const error = explain(options.type, value, form.errors[name]);
   const set = (/** @type {unknown} */ v) => form.set(name, v);
   if (options.type === 'boolean') {
     return html`<div class="field"><label class="check"><input id=${id} data-field=${name} type="checkbox" .checked=${Boolean(value)}
@@ -66,14 +66,28 @@ export function control(o) {
   }
   const type = { number: 'text', date: 'date', datetime: 'datetime-local', password: 'password', email: 'email', url: 'url' }[o.type || ''] || 'text';
   return html`<input id=${id} data-field=${o.name} type=${type} inputmode=${o.type === 'number' ? 'decimal' : null} dir="auto"
-    aria-invalid=${common.invalid} aria-describedby=${common.note} placeholder=${o.placeholder} autocomplete=${o.autocomplete || 'off'}
-    .value=${value ?? ''} @input=${input}>`;
+    aria-invalid=${common.invalid} aria-describedby=${common.note} placeholder=${o.placeholder} autocomplete=${o.autocomplete || 'off'} list=${o.suggestions ? `${id}-options` : null}
+    .value=${value ?? ''} @input=${input}>${o.suggestions && html`<datalist id=${`${id}-options`}>${o.suggestions.map((s) => html`<option value=${s.value}>${s.label}</option>`)}</datalist>`}`;
 }
 
-/** The value of a text that was typed. @param {string | undefined} type @param {string} text */
+/** What is wrong with a value that was refused. @param {string | undefined} type @param {any} value @param {string} error */
+export function explain(type, value, error) {
+  if (!error || typeof value !== 'string') return error;
+  if (type === 'number') return ambiguous.test(value) ? t('{value} can be read in two ways. Write {a} or {b}.', { value, a: value.replaceAll('.', ''), b: String(Number(value)).replace(/\.\d{3}$/, '$&0') }) : t('{value} is not a number. Write it like 2500 or 2.5.', { value });
+  return type === 'reference' && value && !isID(value) ? t('Nothing has this name. Choose one from the list.') : error;
+}
+
+const numeral = /^-?(\d*|\d{1,3}([,\s'’])\d{3}(\2\d{3})*)(\.\d*)?$/; // as the console shows numbers, and with other spaces
+const ambiguous = /^-?[1-9]\d{0,2}\.\d{3}$/; // the point may separate thousands
+
+/** The value of a text that was typed. What cannot be read as a number stays text, which is refused. @param {string | undefined} type @param {string} text */
 export function read(type, text) {
   if (text === '') return null;
-  if (type === 'number') return Number.isNaN(Number(text)) ? text : Number(text);
+  if (type === 'number') {
+    const typed = text.trim();
+    const value = Number(typed.replace(/[,\s'’]/g, ''));
+    return !numeral.test(typed) || ambiguous.test(typed) || Number.isNaN(value) ? text : value;
+  }
   if (type === 'boolean') return text === 'true';
   return text;
 }
@@ -105,14 +119,15 @@ function picker(o) {
       const known = Object.keys(names).find((id) => names[id] === text && e.target.list?.querySelector(`[data-id="${id}"]`));
       o.set(known || text || null);
       if (known || !text) return;
-      await suggest(entity, text, e.target.list);
+      const same = (await suggest(entity, text, e.target.list)).filter((record) => nameOf(record) === text);
+      if (same.length === 1 && e.target.value === text) o.set(same[0].id);
     }}><datalist id=${listID}></datalist>`;
 }
 
 /** @param {string} entity @param {string} text @param {HTMLDataListElement | null} into */
 async function suggest(entity, text, into) {
   const found = entity === 'users'
-    ? (await users()).filter((u) => JSON.stringify(u).toLowerCase().includes(text.toLowerCase()))
+    ? (await users()).filter((u) => text.toLowerCase().split(' ').every((word) => `${nameOf(u)} ${u.email}`.toLowerCase().includes(word)))
     : (await list(`/v1/${entity}/list`, { search: text, page_size: 8 })).data;
   into?.replaceChildren(...found.map((record) => {
     names[record.id] = nameOf(record);
@@ -121,6 +136,7 @@ async function suggest(entity, text, into) {
     option.dataset.id = record.id;
     return option;
   }));
+  return found;
 }
 
 /** The name of a referenced record. @param {string} entity @param {string} id @returns {Promise<string>} */
@@ -143,6 +159,9 @@ export async function resolveAll(entity, ids) {
 
 /** The name of a record that was loaded before. @param {string} id */
 export const knownName = (id) => names[id] || '';
+
+/** The options of a boolean. */
+export const yesNo = () => [{ value: 'true', label: t('yes') }, { value: 'false', label: t('no') }];
 
 /** The options of an enumeration. @param {string[]} values */
 export const optionsOf = (values) => values.map((value) => ({ value, label: words(value) }));

@@ -1,44 +1,55 @@
 // @ts-check
 // The filter builder: chips for the rules and groups of rules, a form to add or change one. The schema decides
 // which conditions a field has, and the type which input.
+import { post } from '../api.js';
 import { html, keyed } from '../dom.js';
 import { show, words } from '../format.js';
-import { whereOf } from '../query.js';
-import { t } from '../text.js';
-import { control, knownName, optionsOf, read } from './field.js';
+import { noValue, selection, whereOf } from '../query.js';
+import { number, t } from '../text.js';
+import { control, explain, knownName, optionsOf, read, yesNo } from './field.js';
 import { FormState, open } from './dialog.js';
-
-const withoutValue = new Set(['is_empty', 'is_not_empty']);
 
 /** @type {Record<string, string>} */
 const conditionNames = {
   is_not: t('is not'), not_contains: t('does not contain'), is_empty: t('has no value'), is_not_empty: t('has a value'), greater_than: t('is more than'), less_than: t('is less than'),
+  at_least: t('is at least'), at_most: t('is at most'), between: t('is between'),
 };
+
+/** What stands between the values of a list. Numbers have commas in them. @param {Field} [field] */
+const separatorOf = (field) => (field?.type === 'number' ? '; ' : ', ');
 
 /** @param {string} condition */
 export const conditionName = (condition) => conditionNames[condition] || words(condition).toLowerCase();
+
+/** One value of a field in words. @param {Field | undefined} field @param {unknown} v */
+export const valueName = (field, v) => field?.options?.find((o) => o.value === v)?.label || knownName(String(v)) || (field ? show(field, v) : String(v));
 
 /** A rule or a group as a sentence. @param {any} rule @param {Field[]} fields @returns {string} */
 export function sentence(rule, fields) {
   if (rule.filters) return rule.filters.map((/** @type {any} */ r) => (r.filters ? `(${sentence(r, fields)})` : sentence(r, fields))).join(rule.operator === 'or' ? t(' or ') : t(' and '));
   const field = fields.find((f) => f.key === rule.field);
   const name = field?.label || rule.field;
-  if (withoutValue.has(rule.condition)) return `${name} ${conditionName(rule.condition)}`;
-  const values = (Array.isArray(rule.value) ? rule.value : [rule.value]).map((/** @type {unknown} */ v) => field?.options?.find((o) => o.value === v)?.label || knownName(String(v)) || (field ? show(field, v) : String(v)));
-  return `${name} ${conditionName(rule.condition)} ${values.join(', ')}`;
+  if (noValue.has(rule.condition)) return `${name} ${conditionName(rule.condition)}`;
+  const values = (Array.isArray(rule.value) ? rule.value : [rule.value]).map((/** @type {unknown} */ v) => valueName(field, v));
+  return `${name} ${conditionName(rule.condition)} ${values.join(rule.condition === 'between' ? t(' and ') : separatorOf(field))}`;
 }
 
+/** Returns the values of a field with their counts. @typedef {(field: string, rule?: Rule) => Promise<Item[]>} Offer */
+
 /**
- * The chips of a view, and the button that adds a rule. view returns the current one.
- * @param {{view: () => {rules: Rule[], where: any}, fields: Field[], onChange: (rules: Rule[], where: any) => void}} options
+ * The chips of a view, and the button that adds a rule. view returns the current one. entity is that of the records
+ * whose values are offered.
+ * @param {{entity?: string, view: () => Partial<View> & {rules: Rule[], where: any}, fields: Field[], onChange: (rules: Rule[], where: any) => void}} options
  */
-export function filterBar({ view, fields, onChange }) {
+export function filterBar({ entity, view, fields, onChange }) {
+  /** @type {Offer | undefined} */
+  const offer = entity ? async (field, rule) => (await post(`/v1/${entity}/facets`, { field, ...selection({ ...view(), rules: view().rules.filter((r) => r !== rule) }) })).values : undefined;
   const all = () => [...view().rules, ...groupsOf(view().where)];
   const change = (/** @type {any[]} */ next) => onChange(next.filter((r) => !r.filters), whereOf(next.filter((r) => r.filters)));
   const add = async (/** @type {any} */ made) => { if (await made) change([...all(), await made]); };
   return html`<div class="chips">
-    ${chips(all(), fields, change)}
-    <button class="button plain" type="button" data-key="f" @click=${() => add(editRule(fields))}>${t('+ Filter')}</button>
+    ${chips(all(), fields, change, offer)}
+    <button class="button plain" type="button" data-key="f" @click=${() => add(editRule(fields, undefined, offer))}>${t('+ Filter')}</button>
     <button class="button plain" type="button" @click=${() => add(editGroup(fields))}>${t('+ Group')}</button>
   </div>`;
 }
@@ -46,10 +57,10 @@ export function filterBar({ view, fields, onChange }) {
 /** The groups that a tree combines with "and". @param {any} where @returns {any[]} */
 const groupsOf = (where) => (!where ? [] : where.operator !== 'or' && where.filters.every((/** @type {any} */ r) => r.filters) ? where.filters : [where]);
 
-/** A chip for each rule and each group. @param {any[]} rules @param {Field[]} fields @param {(rules: any[]) => void} change */
-function chips(rules, fields, change) {
+/** A chip for each rule and each group. @param {any[]} rules @param {Field[]} fields @param {(rules: any[]) => void} change @param {Offer} [offer] */
+function chips(rules, fields, change, offer) {
   const edit = async (/** @type {any} */ rule, /** @type {number} */ i) => {
-    const changed = await (rule.filters ? editGroup(fields, rule) : editRule(fields, rule));
+    const changed = await (rule.filters ? editGroup(fields, rule) : editRule(fields, rule, offer));
     if (changed) change(rules.with(i, changed));
   };
   return keyed(rules, (_, i) => i, (rule, i) => html`<span class="chip on">
@@ -91,22 +102,34 @@ const conditionsOf = ({ conditions }, used) => conditions.filter((c) => c === us
  * Asks for a rule.
  * @param {Field[]} fields
  * @param {Rule} [rule]
+ * @param {Offer} [offer]
  * @returns {Promise<Rule | null>}
  */
-export function editRule(fields, rule) {
+export function editRule(fields, rule, offer) {
   const usable = fields.filter((f) => f.filterable && f.conditions.length > 0).sort((a, b) => Number(a.key === 'id') - Number(b.key === 'id') || a.label.localeCompare(b.label));
   const state = new FormState({ field: rule?.field || usable[0]?.key, condition: rule?.condition || '', value: rule?.value ?? null });
+  /** @type {Record<string, Item[]>} */
+  const offered = {};
   return open((close, draw) => {
     state.draw = draw;
     const field = usable.find((f) => f.key === state.values.field) || usable[0];
     const conditions = conditionsOf(field, rule?.condition);
     if (!conditions.includes(state.values.condition)) [state.values.condition] = conditions;
     const { condition } = state.values;
+    if (offer && !offered[field.key] && hasFacets(field)) {
+      offered[field.key] = [];
+      void offer(field.key, rule).then((values) => { offered[field.key] = values; draw(); }, () => {});
+    }
     return html`<form @submit=${(event) => {
       event.preventDefault();
-      const result = { field: field.key, condition, ...(withoutValue.has(condition) ? {} : { value: parse(field, condition, state.values.value) }) };
-      if (withoutValue.has(condition) || (result.value !== null && result.value !== '')) return close(result);
-      state.errors.value = t('Enter a value.');
+      const result = { field: field.key, condition, ...(noValue.has(condition) ? {} : { value: parse(field, condition, state.values.value) }) };
+      const values = [result.value].flat();
+      const unread = field.type === 'number' && values.find((v) => typeof v === 'string');
+      const isRange = condition === 'between';
+      if (isRange ? values.length < 2 || values.includes(null) : [null, ''].includes(values[0])) state.errors.value = isRange ? t('Enter both values.') : t('Enter a value.');
+      else if (unread) state.errors.value = explain('number', unread, unread);
+      else if (isRange && values[0] > values[1]) state.errors.value = t('The first value is greater than the second.');
+      else return close(result);
       draw();
       document.getElementById('rule-value')?.focus();
     }}>
@@ -115,8 +138,8 @@ export function editRule(fields, rule) {
         <div class="field"><label for="rule-field">${t('Field')}</label>${control({ id: 'rule-field', name: 'field', label: t('Field'), required: true,
           options: usable.map((f) => ({ value: f.key, label: f.label })), value: field.key, set: (v) => { state.values.value = null; state.set('field', v); } })}</div>
         <div class="field"><label for="rule-condition">${t('Condition')}</label>${control({ id: 'rule-condition', name: 'condition', label: t('Condition'), required: true,
-          options: conditions.map((c) => ({ value: c, label: conditionName(c) })), value: condition, set: (v) => state.set('condition', v) })}</div>
-        ${!withoutValue.has(condition) && html`<div class="field"><label for="rule-value">${t('Value')}</label>${valueInput(field, condition, state)}
+          options: conditions.map((c) => ({ value: c, label: conditionName(c) })), value: condition, set: (v) => { if ([v, condition].includes('between')) state.values.value = null; state.set('condition', v); } })}</div>
+        ${!noValue.has(condition) && html`<div class="field"><label for="rule-value">${t('Value')}</label>${valueInput(field, condition, state, offered[field.key])}
           ${state.errors.value && html`<span class="error" id="rule-value-note">${state.errors.value}</span>`}</div>`}
       </div>
       <div class="buttons"><button class="button" type="button" @click=${() => close(null)}>${t('Cancel')}</button>
@@ -125,18 +148,31 @@ export function editRule(fields, rule) {
   });
 }
 
-/** @param {Field} field @param {string} condition @param {FormState} state */
-function valueInput(field, condition, state) {
+/** Whether the values of a field recur, so that they are offered. @param {Field} field */
+const hasFacets = ({ type, key, sortable }) => ['text', 'enum', 'multi'].includes(type) && (sortable || type === 'multi') && key !== 'id';
+
+/** @param {Field} field @param {string} condition @param {FormState} state @param {Item[]} [offered] */
+function valueInput(field, condition, state, offered = []) {
   const set = (/** @type {any} */ v) => state.set('value', v);
-  const value = Array.isArray(state.values.value) ? state.values.value.join(', ') : state.values.value;
+  const value = Array.isArray(state.values.value) ? state.values.value.join(separatorOf(field)) : state.values.value;
   const base = { id: 'rule-value', name: 'value', label: t('Value'), value, set, required: true, error: state.errors.value };
-  if (field.type === 'boolean') return control({ ...base, value: String(value ?? ''), options: [{ value: 'true', label: t('yes') }, { value: 'false', label: t('no') }] });
-  if (field.options) return control({ ...base, options: field.options });
+  const counted = (/** @type {{value: string, label: string}[]} */ options) => options.map(({ value: v, label }) => {
+    const found = offered.find((o) => o.value === v);
+    return { value: v, label: found ? `${label} (${number(found.count)})` : label };
+  });
+  if (field.type === 'boolean') return control({ ...base, value: String(value ?? ''), options: yesNo() });
+  if (field.options) return control({ ...base, options: counted(field.options) });
   const allowed = allowedValues(field);
-  if (allowed.length > 0) return control({ ...base, options: optionsOf(allowed) });
+  if (allowed.length > 0) return control({ ...base, options: counted(optionsOf(allowed)) });
   if (field.type === 'reference') return control({ ...base, type: 'reference', reference: field.reference || guessReference(field.key) });
-  if (field.type === 'date' || field.type === 'datetime') return control({ ...base, type: 'date', value: String(value ?? '').slice(0, 10) });
-  return control({ ...base, type: field.type === 'number' ? 'number' : 'text', placeholder: takesList(field, condition) ? t('one or several, with commas') : '' });
+  const type = { date: 'date', datetime: 'date', number: 'number' }[field.type] || 'text';
+  const shown = (/** @type {any} */ v) => (type === 'date' ? String(v ?? '').slice(0, 10) : v);
+  if (condition === 'between') {
+    const bounds = [state.values.value ?? []].flat();
+    return html`<span class="range">${[t('From'), t('To')].map((label, i) => html`<span class="field"><label class="visually-hidden" for=${i ? 'rule-to' : 'rule-value'}>${label}</label>${control({ ...base, label, id: i ? 'rule-to' : 'rule-value', type, value: shown(bounds[i]), placeholder: label, set: (v) => set([0, 1].map((at) => (at === i ? v : bounds[at] ?? null))) })}</span>`)}</span>`;
+  }
+  if (type === 'date') return control({ ...base, type, value: shown(value) });
+  return control({ ...base, type, suggestions: offered.map((o) => ({ value: String(o.value), label: number(o.count) })), placeholder: !takesList(field, condition) ? '' : type === 'number' ? t('one or several, with semicolons') : t('one or several, with commas') });
 }
 
 /** @param {Field} field @returns {string[]} */
@@ -158,9 +194,8 @@ export function guessReference(key) {
 function parse(field, condition, value) {
   if (field.type === 'boolean') return value === true || value === 'true';
   if (typeof value !== 'string') return value;
-  if (field.type === 'datetime' && /^\d{4}-\d\d-\d\d$/.test(value)) return `${value}T00:00:00Z`;
   const isText = !['reference', 'date', 'datetime'].includes(field.type);
-  const parts = isText && takesList(field, condition) ? value.split(',').map((s) => s.trim()).filter(Boolean) : [value.trim()];
+  const parts = isText && takesList(field, condition) ? value.split(field.type === 'number' ? /;|,\s/ : ',').map((s) => s.trim()).filter(Boolean) : [value.trim()];
   const values = parts.map((part) => read(field.type === 'number' ? 'number' : 'text', part));
-  return values.length === 1 ? values[0] : values;
+  return values.length > 1 ? values : values[0] ?? null;
 }

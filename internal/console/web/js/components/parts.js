@@ -19,7 +19,7 @@ async function attempt(event, act) {
   try {
     await act(event);
   } catch (error) {
-    toast(/** @type {Error} */ (error).message, { bad: true });
+    failed(error);
   } finally {
     busy.delete(element);
   }
@@ -59,8 +59,21 @@ export const pairs = (rows) => html`<dl class="pairs">${rows.map(([label, value]
 /** What is seen of a record beside its list. @param {string} title @param {unknown} actions @param {() => void} close @param {unknown} content */
 export const beside = (title, actions, close, content) => html`<aside class="peek" aria-label=${title}><header class="heading"><h2 class="grow wrap" dir="auto">${title}</h2>${actions}${button(t('Close'), close)}</header>${content}</aside>`;
 
+/** What becomes of a record that is deleted. */
+export const inTrash = () => t('You can restore it from the trash for 30 days. Other records that refer to it lose that reference.');
+
 /** @param {string | null | undefined} value */
 export const when = (value) => (value ? dateTime(value) : '—');
+
+/** Saves what the service answers as a file. @param {string} path @param {string} name @param {unknown} [body] what to post */
+export async function download(path, name, body) {
+  const answer = await fetch(path, { method: body ? 'POST' : 'GET', headers: { ...(body ? { 'Content-Type': 'application/json' } : {}), 'X-Prospector-Console': '1' }, body: body ? JSON.stringify(body) : undefined });
+  if (!answer.ok) throw new Error(t('The download failed.'));
+  const url = URL.createObjectURL(await answer.blob());
+  const anchor = document.createElement('a');
+  Object.assign(anchor, { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
 
 /** @param {string} text */
 export async function copy(text) {
@@ -86,6 +99,9 @@ export function toast(message, { undo, bad = false } = {}) {
   resume(entry);
   draw();
 }
+
+/** Reports an error. @param {any} error */
+export const failed = (error) => toast(error.message, { bad: true });
 
 /** @param {Toast} entry */
 function resume(entry) {

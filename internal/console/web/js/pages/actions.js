@@ -1,16 +1,18 @@
 // @ts-check
 // What can be done with the records of a list.
 import { ApiError, is, list, newKey, patch, post, remove } from '../api.js';
-import { confirm, form } from '../components/dialog.js';
+import { confirm, form, open } from '../components/dialog.js';
 import { field, optionsOf } from '../components/field.js';
 import { allowedValues, guessReference } from '../components/filter.js';
-import { toast } from '../components/parts.js';
+import { button, download, failed, inTrash, table, toast } from '../components/parts.js';
 import { html } from '../dom.js';
+import { follow } from '../foot.js';
 import { fromInput } from '../format.js';
 import { body, selection } from '../query.js';
-import { go } from '../router.js';
+import { go, link } from '../router.js';
 import { update } from '../state.js';
 import { number, t, tn } from '../text.js';
+import { createAudience } from './audience.js';
 
 /** @typedef {import('./list.js').ListModel} ListModel */
 
@@ -26,57 +28,109 @@ function schemaField(state, f) {
   });
 }
 
+/** The value of an input as the API takes it. @param {Schema} schema @param {string} key @param {any} value */
+const valueOf = (schema, key, value) => (value && schema.fields.find((f) => f.key === key)?.type === 'datetime' ? fromInput(value) : value ?? null);
+
 /** @param {ListModel} model */
 export async function create({ kind, schema }) {
   if (kind.entity === 'campaigns') return (await import('./campaigns.js')).create();
+  if (kind.entity === 'audiences') return createAudience();
   if (kind.entity === 'sequence-templates') return go('/templates/new');
   const fields = (kind.create || []).map((key) => schema.fields.find((f) => f.key === key)).filter((f) => f !== undefined);
   const made = await form({
     title: t('New {kind}', { kind: kind.one }), action: t('Create'),
     body: (state) => html`<div class="columns">${fields.map((f) => schemaField(state, f))}</div>`,
-    submit: ({ values, key }) => post(`/v1/${kind.entity}`, { ...Object.fromEntries(Object.entries(filled(values)).map(([name, value]) => [name, schema.fields.find((f) => f.key === name)?.type === 'datetime' ? fromInput(value) : value])), ...(kind.entity === 'audiences' ? { contact_ids: [] } : {}) }, { key }),
+    submit: ({ values, key }) => post(`/v1/${kind.entity}`, Object.fromEntries(Object.entries(filled(values)).map(([name, value]) => [name, valueOf(schema, name, value)])), { key }),
   });
   if (made) void go(`${kind.path}/${made.id}`);
 }
 
-/** Changes each selected record. @param {ListModel} model @param {string} title @param {(id: string) => Promise<unknown>} act @param {(id: string) => Promise<unknown>} [undo] */
-async function each(model, title, act, undo) {
-  const ids = [...model.table.selected];
-  const results = await Promise.allSettled(ids.map(act));
-  const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason.message] : []));
-  await model.refresh();
-  if (failures.length) return toast(t('{n} could not be changed: {why}', { n: failures.length, why: failures[0] }), { bad: true });
-  toast(title, { undo: undo && (async () => { await Promise.allSettled(ids.map(undo)); await model.refresh(); }) });
+/** The records that an action concerns: those that are selected, or all that match. @param {ListModel} model */
+const chosen = (model) => (model.isEverything ? { search: '', filters: [], ...selection(model.view) } : { ids: [...model.table.selected] });
+
+/** Changes the chosen records, or counts them only. @param {ListModel} model @param {Item} change set, add_tags, remove_tags or delete @param {Item} how */
+const bulk = (model, change, how) => post(`/v1/${model.kind.entity}/bulk`, { ...chosen(model), ...change, ...how }, { key: newKey() });
+
+/** How many records a change concerns. @param {ListModel} model @param {Item} change @returns {Promise<number>} */
+const count = async (model, change) => (await bulk(model, change, { dry_run: true })).matched;
+
+/** A text with the number and the kind of records. @param {ListModel} model @param {number} n @param {string} one @param {string} other */
+const counted = ({ kind }, n, one, other) => tn(n, one, other, { kind: kind.one, title: kind.title.toLowerCase() });
+
+/**
+ * Changes the chosen records, unless there are not n of them any more, and shows how far it is. undo restores one record,
+ * if the records were selected one by one.
+ * @param {ListModel} model @param {Item} change @param {number} n @param {(n: number) => string} message @param {(record: Item) => Promise<unknown>} undo
+ */
+async function start(model, change, n, message, undo) {
+  const { id } = await bulk(model, change, { expect: n });
+  const before = model.isEverything ? null : model.table.records().filter((record) => model.table.selected.has(record.id));
+  const path = `/v1/operations/${id}`;
+  const done = (/** @type {Item} */ o) => `${message(o.changed)}${o.failed ? t(', {n} could not be changed', { n: number(o.failed) }) : ''}${o.status === 'completed' ? '' : t(' ({status})', { status: o.status })}`;
+  model.table.clearSelection();
+  model.isEverything = false;
+  follow({ read: path, cancel: () => post(`${path}/cancel`, {}), href: model.kind.path, label: counted(model, n, 'Changing {n} {kind}', 'Changing {n} {title}'), at: 0, result: '', done, ended: (o) => {
+    if (!o.failed) return toast(done(o), { bad: o.status !== 'completed', undo: before ? async () => { await Promise.allSettled(before.map(undo)); await model.refresh(); } : undefined });
+    void open((close) => html`<div class="panel"><h2>${done(o)}</h2>${table([t('Problem'), t('Records'), t('For example')], (o.problems || []).map((/** @type {Item} */ p) => [p.message, number(p.count || 1), p.first_id ? html`<a href=${link(`${model.kind.path}/${p.first_id}`)} @click=${() => close(null)}>${t('Open')}</a>` : '']))}
+      <div class="buttons">${button(t('Close'), () => close(null))}</div></div>`);
+  } });
+  return true;
 }
 
 /** @type {Record<string, (model: ListModel) => unknown>} */
 export const actions = {
-  done: (model) => each(model, tn(model.count, '{n} task done', '{n} tasks done'), (id) => patch(`/v1/tasks/${id}`, { status: 'completed' }), (id) => patch(`/v1/tasks/${id}`, { status: 'open' })),
+  async done(model) {
+    const change = { set: { status: 'completed' } };
+    const n = await count(model, change);
+    const title = tn(n, 'Mark {n} task as done', 'Mark {n} tasks as done');
+    if (model.isEverything && !await confirm({ title: `${title}?`, action: title })) return;
+    await start(model, change, n, (done) => tn(done, '{n} task done', '{n} tasks done'), ({ id, status }) => patch(`/v1/tasks/${id}`, { status }));
+  },
 
   async delete(model) {
-    const { kind, count: n } = model;
-    const action = tn(n, 'Delete {n} {kind}', 'Delete {n} {title}', { kind: kind.one, title: kind.title.toLowerCase() });
-    if (await confirm({ title: `${action}?`, text: t('This cannot be undone.'), action, danger: true, count: n })) {
-      await each(model, tn(n, '{n} deleted', '{n} deleted'), (id) => remove(`/v1/${kind.entity}/${id}`));
+    const n = await count(model, { delete: true });
+    const action = counted(model, n, 'Delete {n} {kind}', 'Delete {n} {title}');
+    if (await confirm({ title: `${action}?`, text: inTrash(), action, danger: true, count: n })) {
+      await start(model, { delete: true }, n, (done) => tn(done, '{n} deleted', '{n} deleted'), ({ id }) => post(`/v1/${model.kind.entity}/${id}/restore`, {}));
     }
   },
 
   async tag(model) {
-    const { entity } = model.kind;
     const usable = model.tags();
-    const chosen = await form({
-      title: tn(model.count, 'Tag {n} record', 'Tag {n} records'), action: t('Add the tag'),
-      body: (state) => field(state, { name: 'tag', label: t('Tag'), required: true, options: usable.map((tag) => ({ value: tag.id, label: tag.name })), help: usable.length ? '' : t('Create a tag in the settings first.') }),
-      submit: async (state) => state.values.tag,
-    }, { tag: usable[0]?.id });
-    if (!chosen) return;
-    const before = new Map(model.table.records().map((record) => [record.id, record.tags || []]));
-    const set = (/** @type {string} */ id, /** @type {string[]} */ all) => patch(`/v1/${entity}/${id}`, { tags: [...new Set(all)] });
-    await each(model, tn(model.count, '{n} tagged', '{n} tagged'), (id) => set(id, [...(before.get(id) || []), chosen]), (id) => set(id, before.get(id) || []));
+    if (usable.length === 0) return toast(t('Create a tag in the settings first.'));
+    const n = await count(model, { add_tags: [usable[0].id] });
+    await form({
+      title: counted(model, n, 'Tags of {n} {kind}', 'Tags of {n} {title}'), action: counted(model, n, 'Change {n} {kind}', 'Change {n} {title}'),
+      body: (state) => html`<div class="columns">${field(state, { name: 'how', label: t('Action'), required: true, options: [{ value: 'add_tags', label: t('Add the tag') }, { value: 'remove_tags', label: t('Remove the tag') }] })}
+        ${field(state, { name: 'tag', label: t('Tag'), required: true, options: usable.map((tag) => ({ value: tag.id, label: tag.name })) })}</div>`,
+      submit: ({ values }) => start(model, { [values.how]: [values.tag] }, n, (done) => (values.how === 'add_tags' ? tn(done, '{n} tagged', '{n} tagged') : tn(done, 'The tag was removed from {n}', 'The tag was removed from {n}')), ({ id, tags }) => patch(`/v1/${model.kind.entity}/${id}`, { tags: tags || [] })),
+    }, { how: 'add_tags', tag: usable[0].id });
+  },
+
+  async edit(model) {
+    const fields = model.schema.fields.filter((f) => !f.read_only && f.type !== 'multi' && !/\.|^(id|tags|external_id|email|do_not_contact)$/.test(f.key)).sort((a, b) => a.label.localeCompare(b.label));
+    const first = fields.find((f) => /^(title|industry|stage)$/.test(f.key)) || fields[0];
+    const n = await count(model, { set: { notes: null } }); // whatever is set
+    await form({
+      title: counted(model, n, 'Change a field of {n} {kind}', 'Change a field of {n} {title}'), action: counted(model, n, 'Change {n} {kind}', 'Change {n} {title}'),
+      body: (state) => {
+        const f = fields.find((other) => other.key === state.values.field) || first;
+        return html`<div class="columns">${field(state, { name: 'field', label: t('Field'), required: true, options: fields.map((other) => ({ value: other.key, label: other.label })) })}${schemaField(state, f)}</div>
+          <p class="soft">${state.values[f.key] ? t('The value replaces what the records have now.') : t('Without a value, the field becomes empty.')}</p>`;
+      },
+      submit: async ({ values: { field: key, ...values } }) => {
+        try {
+          return await start(model, { set: { [key]: valueOf(model.schema, key, values[key]) } }, n, (done) => tn(done, '{n} changed', '{n} changed'), ({ id, [key]: old }) => patch(`/v1/${model.kind.entity}/${id}`, { [key]: old ?? null }));
+        } catch (error) {
+          if (error instanceof ApiError) for (const detail of error.details) detail.path = detail.path.replace(/^set\./, '');
+          throw error;
+        }
+      },
+    }, { field: first.key });
   },
 
   async audience(model) {
-    const audiences = await all('/v1/audiences/list', 'active');
+    const audiences = (await all('/v1/audiences/list', 'active')).filter((a) => a.type !== 'dynamic');
     const done = await form({
       title: tn(model.count, 'Add {n} contact to an audience', 'Add {n} contacts to an audience'), action: t('Add {n}', { n: number(model.count) }),
       body: (state) => html`${field(state, { name: 'audience', label: t('Audience'), options: audiences.map((a) => ({ value: a.id, label: a.name })) })}
@@ -163,15 +217,4 @@ function finish(model, message) {
 }
 
 /** @param {ListModel} model */
-export async function exportCSV(model) {
-  const answer = await fetch(`/v1/${model.kind.entity}/export`, {
-    method: 'POST', headers: { 'Content-Type': 'application/json', 'X-Prospector-Console': '1' }, body: JSON.stringify({ ...selection(model.view), format: 'csv' }),
-  });
-  if (!answer.ok) return toast(t('The export failed.'), { bad: true });
-  const url = URL.createObjectURL(await answer.blob());
-  const anchor = document.createElement('a');
-  anchor.href = url;
-  anchor.download = `${model.kind.entity}.csv`;
-  anchor.click();
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
-}
+export const exportCSV = (model) => download(`/v1/${model.kind.entity}/export`, `${model.kind.entity}.csv`, { ...selection(model.view), format: 'csv' }).catch(failed);

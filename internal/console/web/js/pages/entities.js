@@ -9,14 +9,16 @@ const kind = (entity, title, one, columns, empty, more) => ({
 
 /** @type {Record<string, Entity>} */
 export const entities = {
-  contacts: kind('contacts', t('Contacts'), t('contact'), ['name', 'title', 'account_id', 'scoring.heat_score', 'tags', 'updated_at'], t('No contacts yet. Create one, or take them from a market.'), {
-    search: t('Search name, email, title'), canExport: true, create: ['first_name', 'last_name', 'email', 'title', 'account_id', 'phone_number', 'notes'], actions: ['campaign', 'audience', 'tag', 'delete'] }),
-  accounts: kind('accounts', t('Accounts'), t('account'), ['name', 'industry', 'employee_count', 'country', 'website', 'tags', 'updated_at'], t('No accounts yet. Create one, or import a market.'), {
-    search: t('Search name, website, industry'), canExport: true, create: ['name', 'website', 'industry', 'employee_count', 'country', 'notes'], actions: ['tag', 'delete'] }),
+  contacts: kind('contacts', t('Contacts'), t('contact'), ['name', 'title', 'account_id', 'scoring.heat_score', 'tags', 'updated_at'], t('No contacts yet. Import a file, create one, or take them from a market.'), {
+    search: t('Search name, email, title'), canExport: true, create: ['first_name', 'last_name', 'email', 'title', 'account_id', 'phone_number', 'notes'], actions: ['campaign', 'audience', 'tag', 'edit', 'delete'], links: [[t('Import…'), '/imports/new?entity=contacts']], hasDuplicates: true }),
+  accounts: kind('accounts', t('Accounts'), t('account'), ['name', 'industry', 'employee_count', 'country', 'website', 'tags', 'updated_at'], t('No accounts yet. Import a file, create one, or import a market.'), {
+    search: t('Search name, website, industry'), canExport: true, create: ['name', 'website', 'industry', 'employee_count', 'country', 'notes'], actions: ['tag', 'edit', 'delete'], links: [[t('Import…'), '/imports/new?entity=accounts']], hasDuplicates: true }),
   opportunities: kind('opportunities', t('Opportunities'), t('opportunity'), ['name', 'stage', 'account_id', 'amount', 'close_date', 'owner_id', 'updated_at'], t('No opportunities yet.'), {
-    canExport: true, create: ['name', 'account_id', 'stage', 'amount', 'close_date', 'owner_id'], actions: ['tag', 'delete'] }),
-  audiences: kind('audiences', t('Audiences'), t('audience'), ['name', 'contact_count', 'status', 'updated_at'], t('No audiences yet. An audience is a list of contacts for campaigns.'), { create: ['name'] }),
-  previews: kind('previews', t('Previews'), t('Preview'), ['created_at', 'status', 'companies', 'people', 'failure_reason'], t('No Previews yet. Describe a market first.'), { list: '/v1/tam/previews/list', search: '' }),
+    canExport: true, create: ['name', 'account_id', 'stage', 'amount', 'close_date', 'owner_id'], actions: ['tag', 'edit', 'delete'] }),
+  audiences: kind('audiences', t('Audiences'), t('audience'), ['name', 'contact_count', 'type', 'status', 'updated_at'], t('No audiences yet. An audience is a list of contacts for campaigns.'), { create: [] }),
+  previews: kind('previews', t('Previews'), t('Preview'), ['created_at', 'status', 'companies', 'people', 'failure_reason'], t('No Previews yet. Describe a market first.'), { list: '/v1/tam/previews/list', search: '', links: [[t('New market'), '/market']] }),
+  imports: kind('imports', t('Imports'), t('import'), ['created_at', 'entity', 'status', 'rows', 'added', 'updated', 'skipped'], t('No imports yet. Bring your contacts or accounts as a CSV file.'), {
+    search: '', links: [[t('Import a file'), '/imports/new']], quick: [[t('Imports'), 'f=dry_run:is:false'], [t('All'), '']] }),
   companies: kind('companies', t('Companies of the catalogue'), t('company'), ['name', 'industry', 'employee_count', 'country', 'website', 'founded_year'], t('The catalogue is empty. The operator fills it with: prospector catalog import.'), {
     path: '/catalogue/companies', search: t('Search companies'), href: '' }),
   people: kind('people', t('People of the catalogue'), t('person'), ['name', 'title', 'seniority', 'department', 'company_id', 'location'], t('The catalogue has no people.'), { path: '/catalogue/people', search: t('Search people'), href: '' }),
@@ -25,13 +27,13 @@ export const entities = {
   outbox: kind('outbox', t('Outbox'), t('message'), ['subject', 'to', 'status', 'created_at', 'campaign_id', 'error'], t('Nothing was sent yet. Start a campaign.'), {
     canExport: true, quick: [[t('All'), ''], [t('Captured'), 'f=status:is:captured'], [t('Sent'), 'f=status:is:sent'], [t('Failed'), 'f=status:is:failed']] }),
   tasks: kind('tasks', t('Tasks'), t('task'), ['title', 'status', 'due_at', 'contact_id', 'account_id', 'owner_id'], t('No tasks. Campaigns with calls make some.'), {
-    sort: 'due_at', canExport: true, create: ['title', 'type', 'due_at', 'contact_id', 'account_id', 'owner_id', 'notes'], actions: ['done', 'delete'],
+    sort: 'due_at', canExport: true, create: ['title', 'type', 'due_at', 'contact_id', 'account_id', 'owner_id', 'notes'], actions: ['done', 'tag', 'edit', 'delete'],
     quick: [[t('Open'), 'f=status:is:open'], [t('Due today'), 'f=status:is:open&f=due_at:is_before:{tomorrow}'], [t('Completed'), 'f=status:is:completed'], [t('All'), '']] }),
   meetings: kind('meetings', t('Meetings'), t('meeting'), ['title', 'starts_at', 'status', 'contact_id', 'account_id', 'owner_id'], t('No meetings yet.'), {
-    sort: '-starts_at', canExport: true, create: ['title', 'starts_at', 'contact_id', 'account_id', 'notes'], actions: ['delete'],
+    sort: '-starts_at', canExport: true, create: ['title', 'starts_at', 'contact_id', 'account_id', 'notes'], actions: ['tag', 'edit', 'delete'],
     quick: [[t('All'), ''], [t('Today'), 'f=starts_at:is_after:{today}&f=starts_at:is_before:{tomorrow}'], [t('Scheduled'), 'f=status:is:scheduled']] }),
 };
 
 /** The parts of the settings. */
 export const sections = [['organization', t('Organization')], ['users', t('Users')], ['keys', t('API keys')], ['fields', t('Fields')], ['tags', t('Tags')],
-  ['suppressions', t('Suppressions')], ['webhooks', t('Webhooks')], ['me', t('Password and sessions')]];
+  ['suppressions', t('Suppressions')], ['webhooks', t('Webhooks')], ['trash', t('Trash')], ['me', t('Password and sessions')]];

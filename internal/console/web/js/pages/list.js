@@ -3,10 +3,10 @@
 import { is, list, schemaOf, tags } from '../api.js';
 import { knownName, nameOf, resolveAll } from '../components/field.js';
 import { filterBar, guessReference, sentence } from '../components/filter.js';
-import { beside, button, copy, empty, pairs, soft, status, toast } from '../components/parts.js';
+import { beside, button, copy, empty, failed, pairs, soft, status } from '../components/parts.js';
 import { Table } from '../components/table.js';
 import { html } from '../dom.js';
-import { ago, show, startOfDay, words } from '../format.js';
+import { ago, because, show, startOfDay, words } from '../format.js';
 import { body, decode, encode, partsOf } from '../query.js';
 import { go, link, setSearch } from '../router.js';
 import { may, origin, prefer, session, update } from '../state.js';
@@ -47,6 +47,16 @@ export const pages = Object.fromEntries(Object.keys(entities).map((name) => [nam
 
 const act = () => import('./actions.js');
 
+/** The tags of a kind of record. @param {string} entity @param {Item[]} all */
+export const tagsFor = (entity, all) => all.filter((tag) => tag.object_type === (entity === 'opportunities' ? 'opportunity' : entity.slice(0, -1)));
+
+/** Adds the names of the tags to a schema. @param {Schema} schema @param {Item[]} all @returns {Schema} */
+export function withTags(schema, all) {
+  const field = schema.fields.find((f) => f.key === 'tags');
+  if (field) field.options = tagsFor(schema.entity, all).map((tag) => ({ value: tag.id, label: tag.name }));
+  return schema;
+}
+
 /** What a list page knows. */
 export class ListModel {
   /** @param {Entity} kind @param {Schema} schema @param {Item[]} allTags @param {View} state */
@@ -54,8 +64,7 @@ export class ListModel {
     this.kind = kind;
     this.schema = schema;
     this.tagsByID = new Map(allTags.map((tag) => [tag.id, tag]));
-    const tagField = schema.fields.find((f) => f.key === 'tags');
-    if (tagField) tagField.options = this.tags().map((tag) => ({ value: tag.id, label: tag.name }));
+    withTags(schema, allTags);
     this.view = state;
     this.all = -1;
     /** @type {Item[] | null} */
@@ -84,7 +93,7 @@ export class ListModel {
     });
     this.focused = () => { if (!document.hidden) update(); };
     document.addEventListener('visibilitychange', this.focused);
-    void this.table.refresh({ first: origin.href === kind.path + encode(state) ? origin.first : (state.page - 1) * 100 }).catch((error) => toast(error.message, { bad: true }));
+    void this.table.refresh({ first: origin.href === kind.path + encode(state) ? origin.first : (state.page - 1) * 100 }).catch(failed);
   }
 
   close() {
@@ -95,8 +104,7 @@ export class ListModel {
 
   /** The tags of this kind of record. */
   tags() {
-    const object = this.kind.entity === 'opportunities' ? 'opportunity' : this.kind.entity.slice(0, -1);
-    return [...this.tagsByID.values()].filter((tag) => tag.object_type === object);
+    return tagsFor(this.kind.entity, [...this.tagsByID.values()]);
   }
 
   /** The view with the order of the page. */
@@ -151,7 +159,7 @@ export class ListModel {
     return {
       key, label: f.key === 'contact_count' ? t('Contacts') : labelOf(f), sortable: f.sortable, number: isCount,
       width: width || (['title', 'subject', 'description', 'to'].includes(key) ? 250 : key === 'name' ? 220 : isCount || /^(updated|created)_at$/.test(key) ? 100 : 150),
-      view: (record) => this.cell(f, valueAt(record, key)),
+      view: (record) => [this.cell(f, valueAt(record, key)), key === 'status' && record.dry_run && t(', dry run')],
     };
   }
 
@@ -168,7 +176,7 @@ export class ListModel {
     if ((f.type === 'reference' && !Array.isArray(value)) || f.key === 'company_id') return knownName(value) || '…';
     if (f.key === 'updated_at' || (f.key === 'created_at' && this.kind.entity !== 'previews')) return ago(value);
     if (f.key === 'status' || f.key === 'stage' || f.key === 'scoring.heat_score') return status(String(value));
-    return f.key === 'failure_reason' ? words(why(value)) : show(f, value);
+    return f.key === 'failure_reason' ? words(why(value)) : f.key === 'error' ? because(value) : show(f, value);
   }
 
   /** Loads the names of the records that the rows refer to. @param {Page} page */
@@ -220,18 +228,18 @@ export class ListModel {
     this.isEverything = false;
     this.table.selected.clear();
     return this.table.refresh({ columns: this.columns(), sort: this.sorted().sort || this.schema.default_sort, first: 0 })
-      .catch((error) => { if (error.name !== 'AbortError') toast(error.message, { bad: true }); })
+      .catch((error) => { if (error.name !== 'AbortError') failed(error); })
       .finally(update);
   }
 
   saveColumns() {
     const columns = this.table.options.columns.map(({ key, width }) => ({ key: key === 'last_name' ? 'name' : key, width }));
-    prefer('columns', { ...session.preferences.columns, [this.kind.entity]: columns }).catch((error) => toast(error.message, { bad: true }));
+    prefer('columns', { ...session.preferences.columns, [this.kind.entity]: columns }).catch(failed);
   }
 
   empty() {
     const { kind } = this;
-    if (!this.isFiltered) return empty(kind.empty, kind.create && may('write') && newButton(this));
+    if (!this.isFiltered) return empty(kind.empty, may('write') && html`<span class="buttons">${kind.links?.map(([label, to]) => html`<a class="button" href=${link(to)}>${label}</a>`)}${kind.create && newButton(this)}</span>`);
     return empty(t('No {kind} matches.', { kind: kind.one }), html`
       ${this.hints.filter((hint) => hint.total > 0).map((hint) => button(t('Without “{rule}” there are {n}.', { rule: hint.rule, n: number(hint.total) }), () => this.change(hint.without), 'plain'))}
       ${button(t('Remove all filters'), () => this.change({ q: '', rules: [], where: null }))}`);
@@ -261,6 +269,8 @@ const newButton = (model) => button(t('New {kind}', { kind: model.kind.one }), a
 function actionsOf(model) {
   return [
     ...(model.kind.canExport ? [{ label: t('Export as CSV'), act: async () => (await act()).exportCSV(model) }] : []),
+    ...(model.kind.hasDuplicates ? [{ label: t('Find duplicates'), act: () => go(`${model.kind.path}/duplicates`) }] : []),
+    ...(model.kind.entity === 'contacts' && may('write') ? [{ label: t('Save as audience…'), act: async () => (await import('./audience.js')).createAudience(model.view) }] : []),
     { label: t('Copy as request'), act: () => copy(asCurl(model)) },
     { label: t('Refresh'), act: () => model.refresh() },
   ];
@@ -280,13 +290,13 @@ function view(model) {
     <header class="heading"><h1 tabindex="-1">${kind.title} <span class="soft">${count}</span></h1>
       ${kind.search && html`<input id="search" class="search" type="search" aria-label=${kind.search} placeholder=${`${kind.search}  /`} dir="auto" .value=${state.q}
         @input=${(e) => searchSoon(model, e.target.value)}>`}
-      ${kind.entity === 'previews' && may('write') && html`<a class="button primary" href=${link('/market')}>${t('New market')}</a>`}
+      ${may('write') && kind.links?.map(([label, to]) => html`<a class=${kind.create ? 'button' : 'button primary'} href=${link(to)}>${label}</a>`)}
       ${kind.create && may('write') && newButton(model)}
     </header>
     ${(state.unknown || []).length > 0 && html`<p class="notice warn">${t('Unknown parts of the address: {parts}', { parts: (state.unknown || []).join(', ') })}</p>`}
     ${table.damaged > 0 && html`<p class="notice bad">${t('{n} records cannot be read and are left out. The operator can run: prospector check.', { n: number(table.damaged) })}</p>`}
     <div class="toolbar">${kind.quick && quickViews(model)}
-      ${filterBar({ view: () => model.view, fields: model.schema.fields, onChange: (rules, where) => model.change({ rules, where }) })}
+      ${filterBar({ entity: kind.actions && kind.entity, view: () => model.view, fields: model.schema.fields, onChange: (rules, where) => model.change({ rules, where }) })}
       <span class="grow"></span>${Date.now() - model.readAt > 60_000 && !document.hidden && button(t('Refresh'), () => model.refresh(), 'plain')}${kind.entity !== 'previews' && menu(t('Views'), viewItems(model), () => model.loadViews())}${columnsMenu(model)}${menu(t('More'), actionsOf(model).map((a) => html`<button class="item" type="button" @click=${a.act}>${a.label}</button>`))}</div>
     <div class="beside">${table.element}${model.peeked && peekPanel(model, model.peeked)}</div>
     ${table.selected.size > 0 && selectionBar(model)}
@@ -363,10 +373,10 @@ function setColumns(model, cols) {
 /** @param {ListModel} model */
 function selectionBar(model) {
   const { table, kind } = model;
-  const canTakeAll = kind.entity === 'contacts' && !model.isEverything && table.selected.size < table.total;
+  const canTakeAll = !model.isEverything && table.selected.size < table.total;
   /** @type {[string, string][]} */
-  const actions = [['done', t('Mark as done')], ['campaign', t('Campaign…')], ['audience', t('Audience…')], ['tag', t('Tag…')], ['delete', t('Delete…')]];
-  const possible = actions.filter(([action]) => kind.actions?.includes(action) && (!model.isEverything || ['campaign', 'audience'].includes(action)));
+  const actions = [['done', t('Mark as done')], ['campaign', t('Campaign…')], ['audience', t('Audience…')], ['tag', t('Tags…')], ['edit', t('Change a field…')], ['delete', t('Delete…')]];
+  const possible = actions.filter(([action]) => kind.actions?.includes(action));
   return html`<div class="notice selection" role="region" aria-label=${t('Selection')}>
     <strong>${t('{n} selected', { n: number(model.count) })}</strong>
     ${canTakeAll && button(t('Select all {n} matching', { n: number(table.total) }), () => { model.isEverything = true; update(); }, 'plain')}

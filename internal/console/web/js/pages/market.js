@@ -2,13 +2,13 @@
 // The market: describe it, see every exclusion, take the rest.
 import { get, getPage, list, newKey, post, remove, request, schemaOf } from '../api.js';
 import { bars } from '../components/chart.js';
-import { confirm, FormState } from '../components/dialog.js';
-import { field, nameOf, optionsOf } from '../components/field.js';
+import { confirm, form, FormState } from '../components/dialog.js';
+import { field, nameOf, optionsOf, yesNo } from '../components/field.js';
 import { filterBar, sentence } from '../components/filter.js';
 import { beside, button, empty, heading, pairs, section, soft, status, toast } from '../components/parts.js';
 import { column, Table } from '../components/table.js';
 import { html } from '../dom.js';
-import { dateTime, show, words } from '../format.js';
+import { dateTime, listOf, show, words } from '../format.js';
 import { decode, encode, partsOf, selection } from '../query.js';
 import { go, link, reload, setSearch } from '../router.js';
 import { may, update } from '../state.js';
@@ -35,7 +35,7 @@ export const marketPage = {
           ${input('market-q', t('Words in the description'), model.view.q, (v) => { model.view.q = v; changed(model); })}`)}
         ${section(t('People'), html`${input('market-titles', t('Titles with any of these words'), model.titles, (v) => { model.titles = v; changed(model); }, t('chief, vp'))}
           ${input('market-not', t('but none of these'), model.not, (v) => { model.not = v; changed(model); }, t('assistant'))}`)}
-        ${section(t('Question'), model.signals.length === 0 ? soft(t('No AI-filled field of accounts asks a question.')) : html`<div class="columns">
+        ${section(t('Question'), model.signals.length === 0 ? soft(html`${t('No AI-filled field of accounts asks a question.')} <a href=${link('/settings/fields')}>${t('Fields')}</a>`) : html`<div class="columns">
           ${field(model.form, { name: 'ask', label: t('To be answered for each company'), options: model.signals.map((/** @type {Item} */ f) => ({ value: f.id, label: f.ai.question })) })}
           ${model.form.values.ask && field(model.form, { name: 'answer', label: t('The answer must be'), ...answerOf(model) })}</div>`)}</div>
       ${section(t('Funnel'), html`${!model.view.rules.length && !model.view.where && !model.view.q && soft(t('Describe companies first. Counts appear as you type.'))}
@@ -45,12 +45,11 @@ export const marketPage = {
 
 /** @param {string} id @param {string} label @param {string} value @param {(value: string) => void} set @param {string} [placeholder] */
 const input = (id, label, value, set, placeholder) => html`<div class="field"><label for=${id}>${label}</label><input id=${id} type="text" dir="auto" placeholder=${placeholder} .value=${value} @input=${(e) => set(e.target.value)}></div>`;
-const split = (/** @type {string} */ text) => text.split(',').map((s) => s.trim()).filter(Boolean);
 
 /** The input of the answer. @param {Item} model */
 function answerOf(model) {
   const signal = model.signals.find((/** @type {Item} */ f) => f.id === model.form.values.ask);
-  if (signal?.data_type === 'boolean') return { required: true, options: [{ value: 'true', label: t('yes') }, { value: 'false', label: t('no') }] };
+  if (signal?.data_type === 'boolean') return { required: true, options: yesNo() };
   return signal?.allowed_values.length ? { required: true, options: optionsOf(signal.allowed_values) } : { type: signal?.data_type };
 }
 
@@ -71,7 +70,7 @@ function changed(model) {
 function requestOf(model) {
   const { ask, answer } = model.form.values;
   const { filters } = selection(model.view);
-  const people = { include_keywords: split(model.titles), exclude_keywords: split(model.not) };
+  const people = { include_keywords: listOf(model.titles), exclude_keywords: listOf(model.not) };
   return {
     request_id: model.key,
     company_filters: { ...(filters ? { filtering_rules: { filters } } : {}), ...(model.view.q ? { searching_rule: { value: model.view.q } } : {}) },
@@ -187,7 +186,7 @@ function funnel({ preview: p, path, kind, reason }) {
 }
 
 /** What the research of a Preview costs. @param {Item} preview */
-const price = ({ cost }) => (cost ? tn(cost.companies ?? 0, 'Research of {n} company: {credits} credits', 'Research of {n} companies: {credits} credits', { credits: number(cost.actual_ai_signal_credits ?? cost.estimated_ai_signal_credits ?? 0) }) : t('Without a question, a Preview costs nothing.'));
+const price = ({ research }, cost = research?.question && research.cost) => (cost ? tn(cost.companies ?? 0, 'Research of {n} company: {credits} credits', 'Research of {n} companies: {credits} credits', { credits: number(cost.actual_ai_signal_credits ?? cost.estimated_ai_signal_credits ?? 0) }) : t('Without a question, a Preview costs nothing.'));
 
 /** @param {Item} m */
 const reasonOf = (m) => m.exclusion_reason || m.preparation_exclusion_reason || (m.is_duplicate_source_row ? 'DUPLICATE_ROW' : 'NOT_SELECTED');
@@ -238,11 +237,15 @@ async function exclude(model) {
   }
 }
 
-/** @param {Item} model */
+/** Asks how much of a Preview to import: no more than is left this month. @param {Item} model */
 async function take(model) {
-  const { companies, people } = model.preview.totals;
-  if (await confirm({ title: tn(companies.eligible, 'Import {n} company?', 'Import {n} companies?'), text: t('{new} are new, {people} people come with them.', { new: number(companies.new), people: number(people.eligible) }), action: tn(companies.eligible, 'Import {n} company', 'Import {n} companies') })) {
-    await post(`${model.path}/import`, {}, { key: newKey() });
-    await reload();
-  }
+  const n = model.preview.totals.companies.eligible;
+  const { accounts, contacts, exceeded } = await get(`/v1/tam/balance?preview_id=${model.preview.preview_id}`);
+  const most = (/** @type {Item} */ { over_by, remaining }) => (over_by > 0 ? remaining : null);
+  if (await form({
+    title: tn(n, 'Import {n} company?', 'Import {n} companies?'), action: t('Import the Preview'),
+    body: (state) => html`<p>${t('{accounts} accounts and {contacts} contacts are new.', { accounts: number(accounts.would_add), contacts: number(contacts.would_add) })} ${exceeded && t('That is more than is left this month.')}</p>
+      <div class="columns">${field(state, { name: 'max_accounts', label: t('New accounts, at most'), type: 'number' })}${field(state, { name: 'max_contacts', label: t('New contacts, at most'), type: 'number' })}</div>`,
+    submit: (state) => post(`${model.path}/import`, state.values, { key: state.key }),
+  }, { max_accounts: most(accounts), max_contacts: most(contacts) })) await reload();
 }

@@ -2,15 +2,16 @@
 // The page of one record: its fields, what comes next, and what happened.
 import { ApiError, getPage, is, list, patch, post, remove, request, schemaOf, tags } from '../api.js';
 import { confirm, FormState } from '../components/dialog.js';
-import { control, knownName, nameOf, optionsOf, resolve, resolveAll } from '../components/field.js';
+import { control, explain, knownName, nameOf, optionsOf, resolve, resolveAll, yesNo } from '../components/field.js';
 import { allowedValues, guessReference } from '../components/filter.js';
-import { button, heading, section, soft, status, toast } from '../components/parts.js';
+import { button, failed, heading, inTrash, section, soft, status, toast } from '../components/parts.js';
 import { html, keyed } from '../dom.js';
 import { because, dateTime, fromInput, show, toInput, words } from '../format.js';
 import { go, link, reload, setSearch } from '../router.js';
 import { may, origin, update } from '../state.js';
 import { number, t, tn, why } from '../text.js';
 import { entities } from './entities.js';
+import { tagsFor, valueAt } from './list.js';
 
 /** @param {string} name @returns {PageModule} */
 function recordPage(name) {
@@ -20,7 +21,11 @@ function recordPage(name) {
     async load({ args, search }, signal) {
       const path = `/v1/${kind.entity}/${args.id}`;
       const [schema, answer, history, allTags] = await Promise.all([
-        schemaOf(kind.entity), request('GET', path, undefined, { signal }), getPage(`${path}/history?page_size=50`, { signal }), tags(),
+        schemaOf(kind.entity), request('GET', path, undefined, { signal }).catch((error) => {
+          const to = error.status === 404 && error.details[0]?.id; // the record that it was merged into
+          if (to) void go(`${kind.path}/${to}`, { replace: true });
+          throw error;
+        }), getPage(`${path}/history?page_size=50`, { signal }), tags(),
       ]);
       const isContact = kind.entity === 'contacts';
       const [timeline, sequences] = isContact ? await Promise.all([
@@ -86,7 +91,7 @@ const contactsOf = (model) => section(t('Contacts'), model.contacts.data.length 
 
 /** @param {Item} model @param {Field} f */
 function fieldRow(model, f) {
-  const value = f.key.split('.').reduce((/** @type {any} */ v, part) => v?.[part], model.record);
+  const value = valueAt(model.record, f.key);
   const canEdit = may('write') && !f.read_only && f.type !== 'multi';
   if (f.key === 'tags') return html`<dt>${f.label}</dt><dd class="chips">${tagChips(model, value || [])}</dd>`;
   const href = linkTo(f, value);
@@ -111,8 +116,7 @@ function linkTo(f, value) {
 
 /** The tags, each removable, and a choice of others. @param {Item} model @param {string[]} ids */
 function tagChips(model, ids) {
-  const object = model.kind.entity === 'opportunities' ? 'opportunity' : model.kind.entity.slice(0, -1);
-  const others = model.tags.filter((/** @type {Item} */ tag) => tag.object_type === object && !ids.includes(tag.id));
+  const others = tagsFor(model.kind.entity, model.tags).filter((tag) => !ids.includes(tag.id));
   return html`${ids.map((id) => model.tags.find((/** @type {Item} */ tag) => tag.id === id)).filter(Boolean).map((tag) => html`<span class="chip"><span class=${`tag ${tag.color}`}>${tag.name}</span>
       ${may('write') && html`<button type="button" aria-label=${t('Remove the tag {name}', { name: tag.name })} @click=${() => save(model, 'tags', ids.filter((id) => id !== tag.id))}>×</button>`}</span>`)}
     ${may('write') && others.length > 0 && html`<select class="small-select" aria-label=${t('Add a tag')} @change=${(e) => e.target.value && save(model, 'tags', [...ids, e.target.value])}><option value="">${t('+ Tag')}</option>
@@ -151,9 +155,9 @@ function editor(model, f, before) {
   return html`<form @submit=${(e) => { e.preventDefault(); finish(); }} @focusout=${(e) => { if (!(/** @type {HTMLElement} */ (e.currentTarget)).contains(/** @type {Node} */ (e.relatedTarget))) finish(); }}
     @keydown=${(e) => { if (e.key === 'Escape') { model.editing = ''; update(); } }}>
     ${control({ id: 'inline', name: f.key, label: f.label, type: f.type, value: f.type === 'boolean' ? String(model.state.values[f.key] ?? '') : model.state.values[f.key], error: model.state.errors[f.key],
-      set: (v) => model.state.set(f.key, v), options: f.type === 'boolean' ? [{ value: 'true', label: t('yes') }, { value: 'false', label: t('no') }] : allowed.length ? optionsOf(allowed) : undefined,
+      set: (v) => model.state.set(f.key, v), options: f.type === 'boolean' ? yesNo() : allowed.length ? optionsOf(allowed) : undefined,
       reference: f.type === 'reference' ? f.reference || guessReference(f.key) : null, rows: f.key === 'notes' || f.key === 'description' ? 5 : undefined })}
-    ${model.state.errors[f.key] && html`<span class="error">${model.state.errors[f.key]}</span>`}
+    ${model.state.errors[f.key] && html`<span class="error">${explain(f.type, model.state.values[f.key], model.state.errors[f.key])}</span>`}
   </form>`;
 }
 
@@ -161,7 +165,7 @@ function editor(model, f, before) {
 async function save(model, key, value) {
   if (model.isSaving) return;
   if (key === 'do_not_contact' && String(value) === 'false' && !await confirm({ title: t('Allow messages to {name} again?', { name: nameOf(model.record) }), text: t('Running campaigns whose audiences contain this person start to write at once.'), action: t('Allow messages'), danger: true })) return reload();
-  const before = key.split('.').reduce((v, part) => v?.[part], model.record);
+  const before = valueAt(model.record, key);
   const f = model.schema.fields.find((/** @type {Item} */ other) => other.key === key);
   const sent = f?.type === 'boolean' ? value === true || value === 'true' : value ?? null;
   const [first, second] = key.split('.');
@@ -175,7 +179,7 @@ async function save(model, key, value) {
   } catch (error) {
     if (error instanceof ApiError && error.status === 412) return conflict(model, key, sent);
     if (error instanceof ApiError && error.details.length) model.state.errors[key] = error.details[0].message;
-    else toast(error instanceof Error ? error.message : String(error), { bad: true });
+    else failed(error);
     update();
   } finally {
     model.isSaving = false;
@@ -187,7 +191,7 @@ async function conflict(model, key, mine) {
   model.isSaving = false;
   model.editing = ''; // so that the dialog, which takes the focus, does not save it again
   const answer = await request('GET', model.path);
-  const theirs = key.split('.').reduce((v, part) => v?.[part], answer.body.data);
+  const theirs = valueAt(answer.body.data, key);
   const keep = JSON.stringify(theirs ?? null) !== JSON.stringify(mine) && await confirm({
     title: t('Somebody else has changed this record'), action: t('Keep mine'),
     text: html`<dl class="pairs"><dt>${t('Mine')}</dt><dd>${String(mine ?? '—')}</dd><dt>${t('Theirs')}</dt><dd>${String(theirs ?? '—')}</dd></dl>`,
@@ -210,7 +214,8 @@ function next(model) {
 function nothingNext(model) {
   if (model.record.do_not_contact) return t('Nothing will be sent: the contact has opted out.');
   if (!model.record.email) return t('Nothing will be sent: the contact has no email address.');
-  return t('Nothing is planned. Add {name} to an audience of a campaign.', { name: model.record.first_name || t('the contact') });
+  const hasLeft = model.sequences.some((/** @type {Item} */ s) => s.reason === 'left_audience');
+  return t(hasLeft ? 'Nothing is planned. {name} left the audience of a campaign, which does not go on even for those who come back.' : 'Nothing is planned. Add {name} to an audience of a campaign.', { name: nameOf(model.record) });
 }
 
 /** @param {Item} model */
@@ -231,7 +236,7 @@ function changeTitle(change) {
   const who = knownName(change.user_id) || t('the service');
   const fields = (change.fields || []).map(words).join(', ');
   if (change.change === 'created') return t('Created by {who}', { who });
-  return fields ? t('{fields} changed by {who}', { fields, who }) : t('Changed by {who} ({operation})', { who, operation: change.operation || '' });
+  return fields ? t('{fields} changed by {who}', { fields, who }) : t('Changed by {who} ({operation})', { who, operation: words(change.operation || '').toLowerCase() });
 }
 
 /** @param {Item} model */
@@ -255,9 +260,9 @@ async function replied(model) {
 /** @param {Item} model */
 async function deleteRecord(model) {
   const { kind } = model;
-  if (await confirm({ title: t('Delete {name}?', { name: nameOf(model.record) }), text: t('This cannot be undone.'), action: t('Delete this {kind}', { kind: kind.one }), danger: true })) {
+  if (await confirm({ title: t('Delete {name}?', { name: nameOf(model.record) }), text: inTrash(), action: t('Delete this {kind}', { kind: kind.one }), danger: true })) {
     await remove(model.path);
-    toast(t('{name} deleted', { name: nameOf(model.record) }));
+    toast(t('{name} deleted', { name: nameOf(model.record) }), { undo: async () => { await post(`${model.path}/restore`, {}); await go(`${kind.path}/${model.record.id}`); } });
     void go(kind.path);
   }
 }

@@ -3,9 +3,9 @@
 import { get, getPage, list, patch, post, remove, request } from '../api.js';
 import { confirm, form, open } from '../components/dialog.js';
 import { field, optionsOf } from '../components/field.js';
-import { button, copy, empty, heading, pairs, section, status, table, toast, when } from '../components/parts.js';
+import { button, copy, empty, failed, heading, pairs, section, soft, status, table, toast, when } from '../components/parts.js';
 import { html } from '../dom.js';
-import { dateTime, shortDay, words } from '../format.js';
+import { dateTime, listOf, shortDay, words } from '../format.js';
 import { link, reload } from '../router.js';
 import { may, session } from '../state.js';
 import { t, tn, why } from '../text.js';
@@ -28,12 +28,12 @@ const accesses = optionsOf(['read', 'write', 'admin']);
 
 /** Asks, then does something and shows the list again. @param {string} title @param {string} action @param {() => Promise<unknown>} act */
 const asked = (title, action, act) => async () => {
-  if (await confirm({ title, action, danger: true })) { await act().catch((e) => toast(e.message, { bad: true })); await reload(); }
+  if (await confirm({ title, action, danger: true })) { await act().catch(failed); await reload(); }
 };
 /** Shows the page again when what was sent has probably arrived. */
 const later = () => setTimeout(() => void reload(), 1500);
 /** @param {() => Promise<unknown>} act */
-const done = (act) => async () => { await act().catch((e) => toast(e.message, { bad: true })); await reload(); };
+const done = (act) => async () => { await act().catch(failed); await reload(); };
 
 /** Shows a text once, to be copied. @param {string} title @param {string} text @param {string} note */
 const showOnce = (title, text, note) => open((close) => html`<div class="panel"><h2>${title}</h2><p class="soft">${note}</p><pre class="notice">${text}</pre><div class="buttons">
@@ -61,7 +61,8 @@ const parts = {
     title: t('Fields'), empty: t('No custom fields yet.'), load: got('/v1/fields'), path: '/v1/fields',
     columns: [[t('Label'), (f) => f.label], [t('Of'), (f) => words(f.entity)], [t('Key'), (f) => f.key], [t('Type'), (f) => words(f.data_type)]],
     fields: [{ name: 'entity', label: t('Of'), required: true, options: optionsOf(['contacts', 'accounts', 'opportunities', 'tasks', 'meetings']) }, { name: 'key', label: t('Key'), required: true, help: t('small letters, digits and underscores') }, { name: 'label', label: t('Label') },
-      { name: 'data_type', label: t('Type'), required: true, options: optionsOf(['text', 'number', 'boolean', 'date', 'enum', 'multi_select']) }, { name: 'allowed_values', label: t('Allowed values'), help: t('with commas, for a choice') }],
+      { name: 'data_type', label: t('Type'), required: true, options: optionsOf(['text', 'number', 'boolean', 'date', 'enum', 'multi_select']) }, { name: 'allowed_values', label: t('Allowed values'), help: t('with commas, for a choice') },
+      { name: 'ai', label: t('Question'), help: t('only of accounts: research for a market fills the field with the answer') }],
     defaults: { entity: 'contacts', data_type: 'text' },
     actions: (f) => may('admin') && button(t('Delete…'), asked(t('Delete the field “{name}” and its values?', { name: f.label }), t('Delete the field'), () => remove(`/v1/fields/${f.id}`)), 'danger'),
   },
@@ -74,9 +75,9 @@ const parts = {
   },
   suppressions: {
     title: t('Suppressions'), empty: t('Nobody is suppressed.'), load: listed('/v1/suppressions/list'), path: '/v1/suppressions',
-    columns: [[t('Address or domain'), (s) => s.email || s.domain], [t('Reason'), (s) => s.reason || ''], [t('Since'), (s) => when(s.created_at)]],
+    columns: [[t('Address or domain'), (s) => s.email || s.domain || soft(t('an erased person'))], [t('Reason'), (s) => s.reason || ''], [t('Since'), (s) => when(s.created_at)]],
     fields: [{ name: 'email', label: t('Email') }, { name: 'domain', label: t('Or a domain') }, { name: 'reason', label: t('Reason') }],
-    actions: (s) => may('admin') && button(t('Remove…'), asked(t('Allow messages to {who} again? Running campaigns start to write at once.', { who: s.email || s.domain }), t('Remove'), () => remove(`/v1/suppressions/${s.id}`)), 'danger'),
+    actions: (s) => may('admin') && button(t('Remove…'), asked(s.email || s.domain ? t('Allow messages to {who} again? Running campaigns start to write at once.', { who: s.email || s.domain }) : t('Forget that a person was erased? Only a hash of the address is left, so nobody can tell who it was. Whoever it was can be imported and written to again.'), t('Remove'), () => remove(`/v1/suppressions/${s.id}`)), 'danger'),
   },
   webhooks: {
     title: t('Webhooks'), empty: t('No webhooks. Add an endpoint to hear about changes.'), load: listed('/v1/webhooks/subscriptions/list'), path: '/v1/webhooks/subscriptions', admin: true,
@@ -102,8 +103,8 @@ async function invite(user) {
 }
 
 
-/** @param {string} now @param {unknown} content @param {unknown} [action] */
-const frame = (now, content, action) => html`<div class="page">${heading({ title: t('Settings'), actions: action })}
+/** @param {string} now @param {unknown} content @param {unknown} [action] @param {string} [kind] of the page */
+export const frame = (now, content, action, kind = '') => html`<div class=${`page ${kind}`}>${heading({ title: t('Settings'), actions: action })}
   <div class="tabs">${sections.filter(([name]) => name !== 'keys' || may('admin')).map(([name, title]) => html`<a href=${link(`/settings/${name}`)} aria-current=${name === now ? 'page' : null}>${title}</a>`)}</div>${content}</div>`;
 
 /** @type {PageModule} */
@@ -132,7 +133,8 @@ async function create(part) {
     title: t('{kind}: new', { kind: part.title }), action: t('Create'), body: (state) => (part.fields || []).map((f) => field(state, f)),
     submit: ({ values, key }) => {
       const body = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value !== ''));
-      for (const name of ['triggers', 'allowed_values']) if (typeof body[name] === 'string') body[name] = body[name].split(',').map((/** @type {string} */ s) => s.trim());
+      for (const name of ['triggers', 'allowed_values']) if (typeof body[name] === 'string') body[name] = listOf(body[name]);
+      if (body.ai) body.ai = { question: body.ai };
       return post(part.path || '', body, { key });
     },
   }, part.defaults);
@@ -156,7 +158,7 @@ function organization(o) {
           @change=${(e) => state.set('business_days', week.filter((d) => (d === day ? e.target.checked : state.values.business_days.includes(d))))}> ${dayName(day)}</label>`)}</span>${state.errors.business_days && html`<span class="error">${state.errors.business_days}</span>`}</fieldset>
         ${field(state, { name: 'holidays', label: t('Holidays'), help: t('dates such as 2026-12-25, with commas') })}
         ${field(state, { name: 'postal_address', label: t('Postal address'), rows: 3 })}${field(state, { name: 'mail_footer', label: t('Mail footer'), rows: 4 })}`,
-      submit: ({ values: v }) => patch('/v1/organization', { name: v.name, time_zone: v.time_zone, postal_address: v.postal_address, mail_footer: v.mail_footer, holidays: (v.holidays || '').split(',').map((/** @type {string} */ s) => s.trim()).filter(Boolean), business_days: v.business_days, sending_window: { from_hour: v.from_hour, to_hour: v.to_hour } }),
+      submit: ({ values: v }) => patch('/v1/organization', { name: v.name, time_zone: v.time_zone, postal_address: v.postal_address, mail_footer: v.mail_footer, holidays: listOf(v.holidays), business_days: v.business_days, sending_window: { from_hour: v.from_hour, to_hour: v.to_hour } }),
     }, { ...o, holidays: o.holidays.join(', '), from_hour: o.sending_window.from_hour, to_hour: o.sending_window.to_hour });
     if (saved) { session.organization = saved; await reload(); }
   };

@@ -4,7 +4,7 @@ import { ApiError, is, list, patch, post, remove, request } from '../api.js';
 import { confirm } from '../components/dialog.js';
 import { control, field, nameOf, optionsOf, resolve } from '../components/field.js';
 import { graph } from '../components/graph.js';
-import { button, empty, heading, section, soft, status, toast } from '../components/parts.js';
+import { button, empty, failed, heading, section, soft, status, toast } from '../components/parts.js';
 import { html, keyed } from '../dom.js';
 import { because, day, time, words } from '../format.js';
 import { go, link, reload, setSearch } from '../router.js';
@@ -42,15 +42,11 @@ const templatePage = {
       isNew, path, template: answer?.body.data || { name: '', steps: [], transitions: [], blocks: {} }, etag: answer?.headers.get('ETag'), isDirty: false, errors: {},
       step: Number(search.get('step') || 1) - 1, as: search.get('as') || '', texts: [], invalid: '', campaigns: [], missing: null, isBusy: false,
     });
-    model.warn ??= (/** @type {Event} */ event) => { if (model.isDirty) event.preventDefault(); };
-    addEventListener('beforeunload', model.warn);
-    void preview(model).catch((error) => toast(error.message, { bad: true }));
+    void preview(model).catch(failed);
     return model;
   },
   view,
   keys: (model) => ({ 'Ctrl s': () => void save(model), 'Alt ArrowUp': () => move(model, -1), 'Alt ArrowDown': () => move(model, 1) }),
-  leave: (model) => !model.isDirty || confirm({ title: t('Leave without saving?'), text: t('Your changes to this template are lost.'), action: t('Leave'), danger: true }),
-  close: (model) => removeEventListener('beforeunload', model.warn),
 };
 export default templatePage;
 

@@ -1,0 +1,93 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"prospector/internal/admin"
+)
+
+func eraseCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "erase", Short: "Erase a person everywhere but in backups", Args: noArgs,
+		Long: "Erase the person with an email address from an organization and from the catalog: contacts, sequences, messages, the\n" +
+			"trash, members of Previews, stored answers, webhook events, and mentions of the address and the full name in other\n" +
+			"records. A keyed hash of the address stays in the suppressions, so that it is never written to again. Existing backups\n" +
+			"are not changed. Without --yes the command only counts.\n\n" +
+			"The store file keeps deleted bytes in its free pages. The command removes them if no server is running. Otherwise stop\n" +
+			"the server and run 'prospector compact'.",
+		Example: `  prospector erase --org "Acme Sales" --email hank@globex.example --yes`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			org, err := required(c, "org")
+			if err != nil {
+				return err
+			}
+			email, err := required(c, "email")
+			if err != nil {
+				return err
+			}
+			yes, err := c.Flags().GetBool("yes")
+			if err != nil {
+				return err
+			}
+			done, err := run(c, admin.Erase, admin.EraseInput{Org: org, Email: email, Confirmed: yes})
+			if err != nil {
+				return err
+			}
+			compacted := false
+			if yes {
+				cfg, err := loadConfig(c)
+				if err != nil {
+					return err
+				}
+				if compacted, err = admin.Compact(cfg); err != nil {
+					return err
+				}
+			}
+			return show(c, done, func(w io.Writer) {
+				format := "Would erase %d contacts, %d in the trash, %d sequences, %d messages and %d people of the catalog; %d stored values mention the person\n"
+				if yes {
+					format = "Erased %d contacts, %d in the trash, %d sequences, %d messages and %d people of the catalog, and mentions in %d other values\n"
+				}
+				fmt.Fprintf(w, format, done.Contacts, done.Trashed, done.Sequences, done.Messages, done.People, done.Values)
+				switch {
+				case !yes:
+					fmt.Fprintln(w, "Nothing was changed. Confirm with --yes.")
+				case !compacted:
+					fmt.Fprintln(w, "Free pages of the store file may still have deleted bytes. Stop the server and run 'prospector compact'.")
+				}
+			})
+		},
+	}
+	c.Flags().String("org", "", "id or `name` of the organization")
+	c.Flags().String("email", "", "`address` of the person")
+	c.Flags().Bool("yes", false, "erase; without it, only count")
+	return c
+}
+
+func compactCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "compact", Short: "Rewrite the store file without deleted data", Args: noArgs,
+		Long: "Rewrite the store file without the deleted data that its free pages still have. No server may be running. The disk\n" +
+			"needs space for a second copy of the file.",
+		Example: "  prospector compact",
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := loadConfig(c)
+			if err != nil {
+				return err
+			}
+			done, err := admin.Compact(cfg)
+			if err == nil && !done {
+				err = fmt.Errorf("a server is using %s; stop it first", cfg.DataDir)
+			}
+			if err != nil {
+				return err
+			}
+			return show(c, struct {
+				Compacted bool `json:"compacted"`
+			}{true}, func(w io.Writer) { fmt.Fprintln(w, "Rewrote the store file") })
+		},
+	}
+}

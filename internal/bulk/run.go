@@ -1,0 +1,189 @@
+package bulk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// Job is the kind of the job that runs an Operation.
+const Job = "bulk"
+
+const (
+	// updateBatch is how many records one transaction changes. Other writers wait while it runs.
+	updateBatch = 50
+	// deleteBatch is how many records one transaction deletes. Each may take references out of as many others.
+	deleteBatch = 25
+	// maxTries is how often the job is tried when something fails that no record is to blame for.
+	maxTries = 10
+	// maxProblems is the number of groups of problems.
+	maxProblems = 100
+)
+
+// jobBody is the payload of a Job.
+type jobBody struct {
+	Operation uuid.UUID `json:"operation"`
+}
+
+// putSelection stores the ids of an Operation, updateBatch in each part.
+func (b *Bulk) putSelection(tx *store.Tx, id uuid.UUID, ids []uuid.UUID) {
+	part := uint32(0)
+	for chunk := range slices.Chunk(ids, updateBatch) {
+		b.selection.Put(tx, id, part, packed(chunk))
+		part++
+	}
+}
+
+func packed(ids []uuid.UUID) []byte {
+	value := make([]byte, 0, 16*len(ids))
+	for _, id := range ids {
+		value = append(value, id[:]...)
+	}
+	return value
+}
+
+// run runs an Operation. Each transaction also removes the ids that it has tried, so that an Operation which was
+// interrupted goes on where it was.
+func (b *Bulk) run(ctx context.Context, job store.Job) error {
+	var body jobBody
+	if err := json.Unmarshal(job.Payload, &body); err != nil {
+		return fmt.Errorf("decode job %s: %w", job.ID, err)
+	}
+	var by store.Actor
+	err := b.store.View(job.Org, func(tx *store.Tx) error {
+		doc, err := b.Operations.Get(tx, body.Operation)
+		by = doc.Record.private.By
+		return err
+	})
+	if fault.CodeOf(err) == fault.NotFound && err != nil {
+		return b.store.Update(ctx, job.Org, by, func(tx *store.Tx) error { return tx.Done(job.ID) })
+	}
+	for ended := false; err == nil && !ended; {
+		err = b.store.Update(ctx, job.Org, by, func(tx *store.Tx) (err error) {
+			if ended, err = b.step(tx, body.Operation); err == nil && ended {
+				err = tx.Done(job.ID)
+			}
+			return err
+		})
+	}
+	if err != nil && job.Tries >= maxTries && ctx.Err() == nil && fault.CodeOf(err) != fault.Unavailable {
+		return b.fail(ctx, job, by, body.Operation)
+	}
+	return err
+}
+
+// step tries the next records, and reports whether the Operation has ended and nothing is left of it.
+func (b *Bulk) step(tx *store.Tx, id uuid.UUID) (ended bool, err error) {
+	doc, err := b.Operations.Get(tx, id)
+	if err != nil {
+		return false, err
+	}
+	o := doc.Record
+	if o.Status != Running {
+		more, err := b.selection.Delete(tx, id, 0, 1000)
+		return !more, err
+	}
+	stored, err := b.selection.Get(tx, id, o.private.Next)
+	if err != nil {
+		return false, err
+	}
+	size := updateBatch
+	if o.Kind == deletes {
+		size = deleteBatch
+	}
+	tried := slices.Clone(stored[:min(len(stored), 16*size)])
+	if left := stored[len(tried):]; len(left) > 0 {
+		b.selection.Put(tx, id, o.private.Next, slices.Clone(left))
+	} else {
+		if _, err := b.selection.Delete(tx, id, o.private.Next, 1); err != nil {
+			return false, err
+		}
+		o.private.Next++
+	}
+	target := b.targets[slices.IndexFunc(b.targets, func(t Target) bool { return t.Entity == o.Entity })]
+	o.Problems = slices.Clone(o.Problems)
+	for i := 0; i < len(tried); i += 16 {
+		if err := o.try(tx, &target, uuid.UUID(tried[i:i+16])); err != nil {
+			return false, err
+		}
+	}
+	o.private.Done += len(tried) / 16
+	o.Progress = shape.NumberOf(float64(100*o.private.Done/o.Matched) / 100)
+	o.UpdatedAt = shape.At(tx.Now())
+	if ended = o.private.Done == o.Matched; ended {
+		o.finish(Completed, o.UpdatedAt)
+	} else if len(tried) == 0 {
+		return false, fmt.Errorf("operation %s: %w: its selection has fewer than %d records", id, store.ErrDamaged, o.Matched)
+	}
+	_, err = b.Operations.Update(tx, doc, o, []string{"changed", "failed", "finished_at", "problems", "progress", "status", "updated_at"})
+	return ended, err
+}
+
+// try changes or deletes one record. What it refuses is counted.
+func (o *Operation) try(tx *store.Tx, target *Target, id uuid.UUID) error {
+	changed := true
+	err := tx.Try(func() (err error) {
+		if o.Kind == deletes {
+			return target.Delete(tx, id)
+		}
+		changed, err = target.Update(tx, id, o.private.Body)
+		return err
+	})
+	var refused *fault.Error
+	var damaged *store.DamagedRecord
+	switch {
+	case err == nil && changed:
+		o.Changed++
+	case err == nil:
+	case errors.As(err, &refused) && refused.Code != fault.Unavailable:
+		o.problem(refused, id)
+	case errors.As(err, &damaged):
+		o.problem(damaged.Fault(), id)
+	default:
+		return err
+	}
+	return nil
+}
+
+// problem counts a record that could not be changed.
+func (o *Operation) problem(why *fault.Error, id uuid.UUID) {
+	o.Failed++
+	p := OperationProblem{Code: string(why.Code), Message: why.Message, FirstID: id}
+	if why.Code == fault.NotFound {
+		p.Message = "the record does not exist; it may have been deleted"
+	}
+	at := slices.IndexFunc(o.Problems, func(q OperationProblem) bool { return q.Code == p.Code && q.Message == p.Message })
+	if at < 0 && len(o.Problems) >= maxProblems-1 {
+		p.Code, p.Message = "other", "other problems"
+		at = slices.IndexFunc(o.Problems, func(q OperationProblem) bool { return q.Code == p.Code })
+	}
+	if at < 0 {
+		at = len(o.Problems)
+		o.Problems = append(o.Problems, p)
+	}
+	o.Problems[at].Count++
+}
+
+// fail ends an Operation that cannot continue. Its job runs again to remove what is left of it.
+func (b *Bulk) fail(ctx context.Context, job store.Job, by store.Actor, id uuid.UUID) error {
+	return b.store.Update(ctx, job.Org, by, func(tx *store.Tx) error {
+		doc, err := b.Operations.Get(tx, id)
+		if err != nil || doc.Record.Status != Running {
+			return err
+		}
+		o := doc.Record
+		o.finish(Failed, shape.At(tx.Now()))
+		if _, err := b.Operations.Update(tx, doc, o, []string{"status", "finished_at", "updated_at"}); err != nil {
+			return err
+		}
+		return tx.Reschedule(job.ID, tx.Now(), 0)
+	})
+}

@@ -1,0 +1,144 @@
+// @ts-check
+// Cleaning up: records that are the same are merged, records that were deleted are restored.
+import { list, newKey, post, remove, schemaOf, tags } from '../api.js';
+import { confirm } from '../components/dialog.js';
+import { knownName, nameOf, resolveAll } from '../components/field.js';
+import { guessReference, valueName } from '../components/filter.js';
+import { button, empty, failed, heading, toast, when } from '../components/parts.js';
+import { column, Table } from '../components/table.js';
+import { html, keyed } from '../dom.js';
+import { words } from '../format.js';
+import { encode } from '../query.js';
+import { go, link, reload } from '../router.js';
+import { may, update } from '../state.js';
+import { number, t, tn } from '../text.js';
+import { entities } from './entities.js';
+import { valueAt, withTags } from './list.js';
+import { frame } from './settings.js';
+
+const joined = ['tags', 'notes', 'do_not_contact']; // of which a merge takes all values
+
+/** @type {PageModule} */
+export const duplicatesPage = {
+  title: () => t('Duplicates'),
+  async load({ path, search }, signal) {
+    const kind = entities[path.split('/')[1]];
+    const schema = withTags(await schemaOf(kind.entity), await tags());
+    const after = search.get('after');
+    let next = after;
+    let group = null;
+    do { // an answer may have no group although more follow
+      const page = await post(`/v1/${kind.entity}/duplicates`, { page_size: 1, ...(next ? { next } : {}) }, { signal });
+      [group] = page.groups;
+      next = page.next;
+    } while (!group && next);
+    const records = (group?.records || []).slice(0, 10);
+    const fields = schema.fields.filter((f) => (!f.read_only || joined.includes(f.key) || f.key === 'created_at') && records.some((/** @type {Item} */ r) => textOf(f, r)));
+    for (const f of fields) if (f.type === 'reference') await resolveAll(f.reference || guessReference(f.key), records.flatMap((/** @type {Item} */ r) => valueAt(r, f.key) || [])).catch(() => {});
+    return { kind, after, next, group, records, fields, keep: records[0]?.id, out: new Set(), from: {} };
+  },
+  keys: ({ kind, next }) => ({ j: () => { if (next) void go(groupAt(kind, next)); }, k: () => history.back() }),
+  view(model) {
+    const { kind, after, next, group } = model;
+    const at = (/** @type {string} */ cursor, /** @type {string} */ label) => html`<a class="button" href=${link(groupAt(kind, cursor))}>${label}</a>`;
+    return html`<div class="page full">${heading({ up: [kind.path, kind.title], title: t('Duplicates'), note: group && tn(group.count, '{n} {title} with the same {by}: {value}', '{n} {title} with the same {by}: {value}', { title: kind.title.toLowerCase(), by: words(group.by).toLowerCase(), value: group.value }),
+      actions: html`${after && at('', t('First group'))}${next && at(next, t('Next group'))}` })}
+      <div class="tabs">${['contacts', 'accounts'].map((name) => html`<a href=${link(`/${name}/duplicates`)} aria-current=${name === kind.entity ? 'page' : null}>${entities[name].title}</a>`)}</div>
+      ${group ? compare(model) : empty(after ? t('That was the last group.') : t('There are no duplicates: no two {kind} share an address, a URL, or a name.', { kind: kind.title.toLowerCase() }))}</div>`;
+  },
+};
+
+/** The address of a group. @param {Entity} kind @param {string} cursor */
+const groupAt = (kind, cursor) => `${kind.path}/duplicates${encode({}, { after: cursor })}`;
+
+/** What one and several records are called. @param {Entity} kind */
+const namesOf = (kind) => ({ kind: kind.one, title: kind.title.toLowerCase() });
+
+/** The value of a field as text. @param {Field} f @param {Item} record */
+function textOf(f, record) {
+  return [valueAt(record, f.key) ?? []].flat().map((v) => valueName(f, v)).join(', ');
+}
+
+/** The record whose value of a field stays. @param {any} model @param {Field} f */
+function sourceOf({ records, keep, out, from }, f) {
+  const has = (/** @type {string} */ id) => records.some((/** @type {Item} */ r) => r.id === id && !out.has(id) && textOf(f, r));
+  return [from[f.key], keep, ...records.map((/** @type {Item} */ r) => r.id)].find((id) => id && has(id));
+}
+
+/** The records side by side. @param {any} model */
+function compare(model) {
+  const { kind, records, fields, keep, out, from } = model;
+  const merged = records.filter((/** @type {Item} */ r) => r.id !== keep && !out.has(r.id));
+  const survivor = records.find((/** @type {Item} */ r) => r.id === keep);
+  const name = nameOf(survivor);
+  const action = tn(merged.length, 'Merge {n} {kind} into {name}', 'Merge {n} {title} into {name}', { ...namesOf(kind), name });
+  return html`<div class="scroll-x"><table class="compare"><thead><tr><td></td>${keyed(records, (r) => r.id, (r) => html`<th scope="col"><a href=${link(`${kind.path}/${r.id}`)} dir="auto">${nameOf(r)}</a>
+      <label class="check"><input type="radio" name="keep" .checked=${r.id === keep} @change=${() => { model.keep = r.id; out.delete(r.id); update(); }}> ${t('Keep this one')}</label>
+      ${r.id !== keep && records.length > 2 && html`<label class="check"><input type="checkbox" .checked=${!out.has(r.id)} @change=${(e) => { if (e.target.checked) out.delete(r.id); else out.add(r.id); update(); }}> ${t('Merge')}</label>`}</th>`)}</tr></thead>
+    <tbody>${keyed(fields, (f) => f.key, (f) => {
+      const source = sourceOf(model, f);
+      const differs = !joined.includes(f.key) && f.key !== 'created_at' && new Set(records.map((/** @type {Item} */ r) => textOf(f, r)).filter(Boolean)).size > 1;
+      return html`<tr><th scope="row">${f.label}</th>${records.map((/** @type {Item} */ r) => html`<td class=${out.has(r.id) ? 'soft' : ''} dir="auto">${!textOf(f, r) ? html`<span class="soft">—</span>` : differs && !out.has(r.id)
+        ? html`<label class="check"><input type="radio" name=${f.key} .checked=${r.id === source} @change=${() => { from[f.key] = r.id; update(); }}> <span class="wrap">${textOf(f, r)}</span></label>` : textOf(f, r)}</td>`)}</tr>`;
+    })}</tbody></table></div>
+    ${may('write') && html`<div class="section"><p>${t('{name} stays. Its fields get the values that are chosen above; tags, audiences and notes of all are kept. Messages, sequences, tasks, meetings and history of the others move to it. Whoever has opted out stays opted out. The addresses of the others lead to it from then on. This cannot be undone.', { name })}</p>
+      <p class="buttons">${merged.length > 0 && button(action, () => merge(model, merged), 'primary')}</p></div>`}`;
+}
+
+/** @param {any} model @param {Item[]} merged */
+async function merge(model, merged) {
+  const { kind, keep, fields } = model;
+  const chosen = fields.map((/** @type {Field} */ f) => [f.key, sourceOf(model, f)]).filter((/** @type {string[]} */ [key, id]) => model.from[key] && id && id !== keep);
+  await post(`/v1/${kind.entity}/${keep}/merge`, { ids: merged.map((r) => r.id), ...(chosen.length ? { fields: Object.fromEntries(chosen) } : {}) }, { key: newKey() });
+  toast(tn(merged.length, '{n} {kind} merged', '{n} {title} merged', namesOf(kind)));
+  await reload();
+}
+
+const kinds = ['contacts', 'accounts', 'opportunities', 'tasks', 'meetings'];
+
+/** @type {PageModule} */
+export const trashPage = {
+  title: () => t('Trash'),
+  async load({ search }) {
+    const kind = entities[kinds.find((name) => name === search.get('kind')) || 'contacts'];
+    /** @type {any} */
+    const model = { kind, table: new Table({
+      label: t('Trash'), selectable: may('write'), onSelect: update, fetch: (page, page_size, signal) => list(`/v1/${kind.entity}/trash/list`, { page, page_size }, { signal }),
+      columns: [column('name', t('Name'), 280, nameOf), column('deleted_at', t('Deleted'), 200, (r) => when(r.deleted_at)), column('deleted_by', t('By'), 160, (r) => knownName(r.deleted_by)), column('email', t('Email or website'), 260, (r) => r.email || r.website || '')],
+      onLoad: async (page) => { await resolveAll('users', page.data.map((r) => r.deleted_by)).catch(() => {}); model.table.draw(); update(); },
+      empty: () => empty(t('Nothing is here. What you delete can be restored for 30 days.')),
+    }) };
+    void model.table.refresh().catch(failed);
+    return model;
+  },
+  close: (model) => model.table.close(),
+  keys: (model) => model.table.keys(() => {}),
+  view({ kind, table }) {
+    const n = table.selected.size;
+    const names = { n: number(n), ...namesOf(kind) };
+    return frame('trash', html`<div class="tabs">${kinds.map((name) => html`<a href=${link(`/settings/trash?kind=${name}`)} aria-current=${name === kind.entity ? 'page' : null}>${entities[name].title}</a>`)}</div>${table.element}
+      ${n > 0 && html`<div class="notice selection" role="region" aria-label=${t('Selection')}><strong>${t('{n} selected', names)}</strong><span class="buttons">${button(tn(n, 'Restore {n} {kind}', 'Restore {n} {title}', names), () => restore(kind, table), 'primary')}
+        ${button(t('Delete permanently…'), () => erase(kind, table, names), 'danger')}</span></div>`}`, null, 'list-page');
+  },
+};
+
+/** Does something with each of the selected records, and says how many it could not be done with. @param {Table} table @param {(id: string) => Promise<unknown>} act @param {(n: number) => string} message */
+async function each(table, act, message) {
+  const results = await Promise.allSettled([...table.selected].map(act));
+  const failures = results.flatMap((r) => (r.status === 'rejected' ? [r.reason.message] : []));
+  table.clearSelection();
+  await table.refresh({ first: 0 });
+  update();
+  if (failures.length) toast(t('{n} could not be changed: {why}', { n: failures.length, why: failures[0] }), { bad: true });
+  else toast(message(results.length));
+}
+
+/** @param {Entity} kind @param {Table} table */
+const restore = (kind, table) => each(table, (id) => post(`/v1/${kind.entity}/${id}/restore`, {}), (n) => tn(n, '{n} record restored', '{n} records restored'));
+
+/** @param {Entity} kind @param {Table} table @param {Item} names */
+async function erase(kind, table, names) {
+  const n = table.selected.size;
+  const action = tn(n, 'Delete {n} {kind} permanently', 'Delete {n} {title} permanently', names);
+  if (await confirm({ title: `${action}?`, text: t('Nobody can restore them then.'), action, danger: true, count: n })) await each(table, (id) => remove(`/v1/${kind.entity}/${id}?permanent=true`), () => tn(n, '{n} record deleted permanently', '{n} records deleted permanently'));
+}

@@ -1,0 +1,262 @@
+// @ts-check
+// Imports: choose a file, say what its columns are, see what would happen, import it, see what happened.
+import { ApiError, forgetAll, get, hooks, is, post, schemaOf } from '../api.js';
+import { bars } from '../components/chart.js';
+import { FormState } from '../components/dialog.js';
+import { field } from '../components/field.js';
+import { button, download, heading, section, soft, status, table, toast } from '../components/parts.js';
+import { html } from '../dom.js';
+import { dropWork, follow, showWork } from '../foot.js';
+import { dateTime, listOf, words } from '../format.js';
+import { encode } from '../query.js';
+import { current, go, link } from '../router.js';
+import { may, update } from '../state.js';
+import { number, t, tn } from '../text.js';
+import { entities } from './entities.js';
+
+/** What can be imported. @type {Record<string, {title: string, path: string}>} */
+const kinds = { contacts: entities.contacts, accounts: entities.accounts, suppressions: { title: t('Suppressions'), path: '/settings/suppressions' } };
+const start = 4 << 20; // bytes that the service reads to recognize a file, unless it is an archive
+const small = 20 << 20; // bytes up to which a file is checked without being asked
+
+/**
+ * Sends a file with options and returns what the service answers. Unlike fetch, it reports how much was sent.
+ * @param {string} path @param {Record<string, unknown>} options @param {Blob} file @param {string} name @param {AbortSignal} signal @param {(part: number) => void} [progress]
+ * @returns {Promise<Item>}
+ */
+async function send(path, options, file, name, signal, progress) {
+  const form = new FormData();
+  form.append('options', JSON.stringify(options));
+  form.append('file', file, name);
+  try {
+    return await new Promise((resolve, reject) => {
+      const x = new XMLHttpRequest();
+      x.open('POST', path);
+      x.setRequestHeader('X-Prospector-Console', '1');
+      x.responseType = 'json';
+      x.upload.onprogress = (e) => progress?.(e.loaded / e.total);
+      x.onload = () => (x.status < 300 ? resolve(x.response.data) : reject(new ApiError(x.status, x.response?.error?.code, x.response?.error?.message || x.statusText, x.response?.error?.details || [], 0)));
+      x.onerror = () => reject(new ApiError(0, 'offline', t('The upload broke off. Is the file still there, and the service reachable?'), [], 0));
+      x.onabort = () => reject(new DOMException('', 'AbortError'));
+      signal.addEventListener('abort', () => x.abort());
+      x.send(form);
+    });
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 401) throw error;
+    await hooks.signIn();
+    return send(path, options, file, name, signal, progress);
+  }
+}
+
+/** @type {PageModule} */
+export const newImportPage = {
+  title: () => t('Import'),
+  async load({ search }, _signal, previous) {
+    const entity = Object.keys(kinds).find((name) => name === search.get('entity')) || 'contacts';
+    const { fields } = await schemaOf(entity);
+    const model = Object.assign(previous || { file: null, abort: new AbortController() }, { entity, fields, form: new FormState({ match_on: 'auto', locale: 'auto', on_bad_value: 'drop_value', new_accounts: true }) });
+    model.form.draw = () => changed(model);
+    if (model.file) void choose(model, model.file);
+    return model;
+  },
+  close: (model) => model.abort.abort(),
+  view(model) {
+    const { entity, file, inspection, form } = model;
+    return html`<div class="page" @dragover=${(e) => e.preventDefault()} @drop=${(e) => { e.preventDefault(); void choose(model, e.dataTransfer.files[0]); }}>
+      ${heading({ up: ['/imports', t('Imports')], title: t('Import {kind}', { kind: kinds[entity].title.toLowerCase() }), note: file && about(file, inspection) })}
+      <div class="tabs">${Object.entries(kinds).map(([name, { title }]) => html`<a href=${link(`/imports/new?entity=${name}`)} @click=${() => { model.isDirty = false; }} aria-current=${name === entity ? 'page' : null}>${title}</a>`)}</div>
+      <label class="drop"><input class="visually-hidden" type="file" accept=".csv,.tsv,.txt,.jsonl,.gz,.zip" @change=${(e) => choose(model, e.target.files[0])}>
+        <strong>${file ? t('Choose another file') : t('Drop a file here, or choose one')}</strong>${!file && soft(t('A CSV file with a line of headings, or JSON lines. It may be gzipped. Nothing is imported before you have seen what happens.'))}</label>
+      ${form.problem && html`<p class="notice bad" role="alert">${form.problem}</p>`}
+      ${file && !inspection && !form.problem && html`<p class="soft" role="status">${t('Reading the file…')}</p>`}
+      ${inspection && html`${columns(model)}${options(model)}${trial(model)}`}</div>`;
+  },
+};
+
+/** @param {File} file @param {Item | null} i what the service recognized */
+function about(file, i) {
+  const delimiter = i && ({ '\t': t('tabs'), ',': t('commas'), ';': t('semicolons') }[String(i.delimiter)] || i.delimiter);
+  return [file.name, tn(Math.ceil(file.size / 1024), '{n} KB', '{n} KB'), i?.encoding, delimiter && t('separated by {delimiter}', { delimiter })].filter(Boolean).join(' · ');
+}
+
+/** Reads the beginning of a file. @param {Item} model @param {File} [file] */
+async function choose(model, file) {
+  if (!file) return;
+  begin(model);
+  Object.assign(model, { file, inspection: null, mapping: {}, isDirty: true });
+  update();
+  try {
+    model.inspection = await send('/v1/imports/inspect', { entity: model.entity }, /\.zip$/i.test(file.name) ? file : file.slice(0, start), file.name, model.abort.signal);
+    model.mapping = Object.fromEntries(model.inspection.columns.map((/** @type {Item} */ c) => [c.name, c.field || '']));
+    if (file.size <= small) await check(model);
+  } catch (error) {
+    fail(model, error);
+  }
+  update();
+}
+
+/** Forgets what was checked. @param {Item} model */
+function begin(model) {
+  model.abort.abort();
+  clearTimeout(model.timer);
+  Object.assign(model, { abort: new AbortController(), trial: null, isBusy: false });
+  Object.assign(model.form, { problem: '', errors: {} });
+}
+
+/** @param {Item} model @param {any} error */
+function fail(model, error) {
+  if (error.name !== 'AbortError') model.form.fail(error instanceof ApiError && error.details.length ? new ApiError(error.status, error.code, error.details.map((d) => `${d.path}: ${d.message}`).join(' '), [], 0) : error);
+}
+
+/** After a change the file is checked again. @param {Item} model */
+function changed(model) {
+  update();
+  if (model.form.problem || !model.inspection) return;
+  begin(model);
+  if (model.file.size <= small) model.timer = setTimeout(() => void check(model), 700);
+}
+
+/** @param {Item} model */
+function columns(model) {
+  const { inspection, mapping, fields, form } = model;
+  const known = fields.filter((/** @type {Field} */ f) => !f.read_only).map((/** @type {Field} */ f) => [f.key, f.label]);
+  const others = [...new Set([...inspection.columns.map((/** @type {Item} */ c) => c.field), ...(model.entity === 'contacts' ? ['full_name', 'account_name', 'account_website'] : [])])].filter((key) => key && !known.some((/** @type {string[]} */ [other]) => other === key)).map((key) => [key, words(key)]);
+  const choices = [...known, ...others].sort((a, b) => a[1].localeCompare(b[1]));
+  return section(t('Columns'), table([t('Column'), t('Values'), t('Field'), t('Recognized')], inspection.columns.map((/** @type {Item} */ c) => [
+    html`<strong dir="auto">${c.name}</strong>`, html`<span class="soft" dir="auto">${(c.samples || []).slice(0, 3).join(' · ')}</span>`,
+    html`<select aria-label=${t('Field of the column {name}', { name: c.name })} @change=${(e) => { mapping[c.name] = e.target.value; form.draw(); }}><option value="" .selected=${!mapping[c.name]}>${t('Do not import')}</option>
+      ${choices.map(([key, label]) => html`<option value=${key} .selected=${mapping[c.name] === key}>${label}</option>`)}</select>`,
+    mapping[c.name] !== (c.field || '') ? t('chosen by you') : !c.field ? newField(model, c.name) : status(c.confidence === 'guessed' ? 'waiting' : 'ready', c.confidence === 'guessed' ? t('guessed from the values') : t('by its name')),
+  ])));
+}
+
+/** Offers a new field for a column that no field fits. @param {Item} model @param {string} name */
+function newField(model, name) {
+  const { column, ...content } = model.inspection.custom_fields?.find((/** @type {Item} */ f) => f.column === name) || {};
+  return column && may('write') && button(t('New field'), async () => {
+    await post('/v1/fields', { entity: model.entity, ...content });
+    model.fields = (await schemaOf(model.entity)).fields;
+    model.mapping[name] = `custom_field_${content.key}`;
+    model.form.draw();
+    toast(t('Field “{name}” created: {type}', { name: content.label, type: words(content.data_type).toLowerCase() }));
+  }, 'plain');
+}
+
+/** @param {Item} model */
+function options({ form, entity }) {
+  if (entity === 'suppressions') return null;
+  const isContacts = entity === 'contacts';
+  const option = (/** @type {string} */ value, /** @type {string} */ label) => ({ value, label });
+  return section(t('Options'), html`<div class="columns">
+    ${field(form, { name: 'match_on', label: t('A row updates the record with the same'), required: true, help: form.values.match_on === 'auto' ? (isContacts ? t('external ID, else email, LinkedIn URL, or name and account') : t('external ID, else website, or name and country')) : '', options: [option('auto', t('Whatever it has')), ...(isContacts ? ['external_id', 'email', 'linkedin_url'] : ['external_id', 'website']).map((key) => option(key, words(key))), option('none', t('Nothing: every row is a new record'))] })}
+    ${field(form, { name: 'locale', label: t('Numbers and dates are written as in'), required: true, options: [['auto', t('Recognized by column')], ['en-US', t('English (US): 1,250.50, 11/03/2025')], ['en-GB', t('English (UK): 1,250.50, 03/11/2025')], ['de', t('German: 1.250,50, 03.11.2025')], ['fr', t('French: 1 250,50, 03/11/2025')], ['es', t('Spanish: 1.250,50, 03/11/2025')]].map(([value, label]) => option(value, label)) })}
+    ${field(form, { name: 'on_bad_value', label: t('A value that cannot be read'), required: true, options: [option('drop_value', t('Leave out the value')), option('skip_row', t('Leave out the row'))] })}
+    ${field(form, { name: 'tags', label: t('Give all of them the tags'), help: t('with commas') })}</div>
+    <div class="buttons">${field(form, { name: 'new_tags', type: 'boolean', label: t('Create tags that do not exist') })}${isContacts && field(form, { name: 'new_accounts', type: 'boolean', label: t('Create accounts that do not exist') })}</div>`);
+}
+
+/** What an import takes. @param {Item} model @param {boolean} dry_run */
+function optionsOf({ entity, mapping, form: { values: v } }, dry_run) {
+  return {
+    entity, dry_run, ...(entity === 'suppressions' ? {} : { match_on: v.match_on }), on_bad_value: v.on_bad_value, ...(v.locale === 'auto' ? {} : { locale: v.locale }), mapping,
+    create_missing: [...(v.new_tags ? ['tags'] : []), ...(v.new_accounts && entity === 'contacts' ? ['accounts'] : [])], tags: listOf(v.tags),
+  };
+}
+
+/** Finds out what an import would do. @param {Item} model */
+async function check(model) {
+  begin(model);
+  const { signal } = model.abort;
+  model.isBusy = true;
+  update();
+  try {
+    let item = await send('/v1/imports', optionsOf(model, true), model.file, model.file.name, signal);
+    while (item.status === 'running') {
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      if (signal.aborted) return void await post(`/v1/imports/${item.id}/cancel`, {}, { quiet: true }).catch(() => {});
+      item = await get(`/v1/imports/${item.id}`, { signal });
+    }
+    model.trial = item;
+  } catch (error) {
+    fail(model, error);
+  }
+  if (!signal.aborted) model.isBusy = false;
+  update();
+}
+
+/** What would happen, and the button that has it happen. @param {Item} model */
+function trial(model) {
+  const { trial: i, isBusy } = model;
+  const n = i && i.rows - i.skipped;
+  return section(t('What happens'), html`${isBusy && html`<p role="status">${t('Checking the file…')} <progress aria-label=${t('Checking the file…')}></progress></p>`}
+    ${!isBusy && !i && html`<p>${button(t('Check the file'), () => check(model), 'primary')}</p>`}
+    ${i && html`${i.status === 'completed' ? counts(i) : html`<p class="notice bad" role="alert">${failure(i)}</p>`}
+      <p class="buttons">${i.status === 'completed' && n > 0 && button(tn(n, 'Import {n} row', 'Import {n} rows'), () => run(model), 'primary')}${i.status === 'completed' && n === 0 && t('There is nothing to import.')}</p>${problems(i)}`}`);
+}
+
+/** Imports the file. The upload goes on when the user leaves the page, but not when the window is closed. @param {Item} model */
+async function run(model) {
+  const abort = new AbortController();
+  const { file } = model;
+  const at = '/imports/new';
+  const work = { ...workOf('', model.entity), href: at, label: t('Uploading {name}', { name: file.name }), cancel: () => abort.abort() };
+  const stay = (/** @type {Event} */ e) => e.preventDefault(); // the browser asks before the window is closed
+  showWork(work);
+  addEventListener('beforeunload', stay);
+  model.isBusy = true;
+  model.isDirty = false;
+  try {
+    const made = await send('/v1/imports', optionsOf(model, false), file, file.name, abort.signal, (part) => { work.at = part; showWork(work); });
+    Object.assign(work, workOf(made.id, model.entity));
+    if (current.params.path === at) await go(work.href);
+    follow(work);
+  } catch (error) {
+    dropWork(work);
+    model.isDirty = true;
+    if (/** @type {any} */ (error).name !== 'AbortError') throw error;
+  } finally {
+    removeEventListener('beforeunload', stay);
+    model.isBusy = false;
+    update();
+  }
+}
+
+/** The work of an import that the service does. @param {string} id @param {string} entity */
+const workOf = (id, entity) => ({ read: id && `/v1/imports/${id}`, href: `/imports/${id}`, label: t('Importing {kind}', { kind: kinds[entity].title.toLowerCase() }), at: 0, result: '', cancel: () => post(`/v1/imports/${id}/cancel`, {}),
+  done: (/** @type {Item} */ i) => (i.status === 'completed' ? t('Imported: {added} new, {updated} updated, {skipped} skipped', { added: number(i.added), updated: number(i.updated), skipped: number(i.skipped) }) : failure(i)) });
+
+/** @param {Item} i */
+const failure = (i) => (i.status === 'cancelled' ? t('The import was cancelled. What it had imported stays.') : t('The import failed: {why}', { why: i.failure_reason }));
+
+/** The rows of an import: they add up. @param {Item} i @param {unknown} [ofNew] @param {unknown} [ofSkipped] what can be done with them */
+const counts = (i, ofNew, ofSkipped) => html`${bars([{ label: t('Rows'), value: i.rows }, { label: t('New'), value: i.added, className: 'fill-good', action: ofNew }, { label: t('Updated'), value: i.updated }, { label: t('Skipped'), value: i.skipped, className: 'fill-soft', action: ofSkipped }])}
+  ${i.values_dropped > 0 && html`<p>${tn(i.values_dropped, '{n} value cannot be read and is left out.', '{n} values cannot be read and are left out.')}</p>`}`;
+
+/** @param {Item} i */
+function problems({ problems: all }) {
+  if (!all?.length) return null;
+  const sorted = [...all].sort((a, b) => (a.column || '').localeCompare(b.column || '') || b.count - a.count);
+  return html`<h3>${t('Problems')}</h3>${table([t('Column'), t('Value'), t('Problem'), t('Rows'), t('First line')], sorted.slice(0, 200).map((p) => [p.column || '—', p.value ? html`<code class="wrap">${p.value}</code>` : '', p.message, number(p.count), p.first_line]))}
+    ${sorted.length > 200 && soft(t('and {n} more kinds of problems', { n: number(sorted.length - 200) }))}`;
+}
+
+/** @type {PageModule} */
+export const importPage = {
+  title: () => t('Import'),
+  async load({ args }, signal) {
+    const item = await get(`/v1/imports/${args.id}`, { signal });
+    const model = { item };
+    if (item.status === 'running') follow({ ...workOf(item.id, item.entity), seen: (i) => { model.item = i; update(); } });
+    else forgetAll(); // tags may be new
+    return model;
+  },
+  view({ item: i }) {
+    const kind = kinds[i.entity];
+    const made = i.entity in entities && i.added > 0 && !i.dry_run && i.finished_at && encode({ rules: [is('source', 'csv'), is('created_at', [i.created_at, i.finished_at], 'between')] });
+    return html`<div class="page">${heading({ up: ['/imports', t('Imports')], title: i.file_name || t('Import of {kind}', { kind: kind.title.toLowerCase() }), note: html`${status(i.status)} ${[i.dry_run && t('dry run'), dateTime(i.created_at), i.encoding].filter(Boolean).join(' · ')}`, actions: html`
+        ${i.status === 'running' && button(t('Cancel'), () => post(`/v1/imports/${i.id}/cancel`, {}))}<a class="button" href=${link(kind.path)}>${kind.title}</a>` })}
+      ${i.status === 'running' && html`<p class="notice" role="status">${t('The import goes on if you leave this page.')} <progress max="1" .value=${i.progress || 0} aria-label=${t('Progress')}></progress></p>`}
+      ${(i.status === 'failed' || i.status === 'cancelled') && html`<p class="notice bad" role="alert">${failure(i)}</p>`}
+      ${section(t('Result'), counts(i, made && html`<a href=${link(kind.path + made)}>${t('Show')}</a>`, i.skipped > 0 && button(t('Download them'), () => download(`/v1/imports/${i.id}/rejects`, `rejects.csv`), 'plain')))}${problems(i)}</div>`;
+  },
+};

@@ -1,0 +1,54 @@
+package crm
+
+import (
+	"strings"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/record"
+	"prospector/internal/rows"
+	"prospector/store"
+)
+
+// ImportEntities returns the entities that can be imported.
+func ImportEntities() []string { return []string{"accounts", "contacts", "suppressions"} }
+
+// NewImporter returns an importer of accounts, contacts or suppressions. Invalid options are a
+// *fault.Error with their paths. A suppression that exists already stays as it is and counts as updated.
+func (c *CRM) NewImporter(tx *store.Tx, entity string, table *rows.Reader, o record.ImportOptions) (*record.Importer, error) {
+	switch entity {
+	case "accounts":
+		return c.Accounts.NewImporter(tx, table, o, record.ImportRules[Account]{})
+	case "contacts":
+		return c.Contacts.NewImporter(tx, table, o, record.ImportRules[Contact]{})
+	case "suppressions":
+		return c.Suppressions.NewImporter(tx, table, o, record.ImportRules[Suppression]{
+			Key: (*Suppression).subject,
+			Add: func(tx *store.Tx, draft record.Draft[Suppression]) (uuid.UUID, bool, error) {
+				doc, created, err := c.Suppress(tx, draft)
+				return doc.ID, created, err
+			},
+		})
+	}
+	return nil, notImportable(entity)
+}
+
+// InspectImport describes the columns of a table of accounts, contacts or suppressions.
+func (c *CRM) InspectImport(tx *store.Tx, entity string, table *rows.Reader) (rows.Inspection, error) {
+	switch entity {
+	case "accounts":
+		return c.Accounts.InspectImport(tx, table)
+	case "contacts":
+		return c.Contacts.InspectImport(tx, table)
+	case "suppressions":
+		return c.Suppressions.InspectImport(tx, table)
+	}
+	return rows.Inspection{}, notImportable(entity)
+}
+
+func notImportable(entity string) error {
+	var p fault.Problems
+	p.Invalid("entity", "%q is not one of: %s", entity, strings.Join(ImportEntities(), ", "))
+	return p.Err()
+}

@@ -1,0 +1,92 @@
+package imports
+
+import (
+	"github.com/google/uuid"
+
+	"prospector/internal/record"
+	"prospector/internal/rows"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// Status is the status of an import.
+type Status string
+
+const (
+	running   Status = "running"
+	completed Status = "completed"
+	failed    Status = "failed"
+	cancelled Status = "cancelled"
+)
+
+// FileImport is the import of a file. TAM Imports are something else: they import Previews.
+type FileImport struct {
+	record.Head
+	Entity         string         `json:"entity" rule:"required,enum=contacts|accounts|suppressions"`
+	DryRun         bool           `json:"dry_run" doc:"Nothing is written. The counts and problems are those that the import would have."`
+	FileName       shape.Text     `json:"file_name"`
+	FileBytes      int            `json:"file_bytes" doc:"The size of the file."`
+	Encoding       shape.Text     `json:"encoding" doc:"The encoding of the file as it was detected."`
+	Delimiter      shape.Text     `json:"delimiter" doc:"What separates the cells of a CSV file. Null for JSON lines."`
+	Status         Status         `json:"status" rule:"required,enum=running|completed|failed|cancelled" doc:"An import is running from the start of its upload."`
+	Progress       shape.Number   `json:"progress" doc:"From 0 to 1."`
+	Rows           int            `json:"rows" doc:"The rows that were read: the sum of added, updated and skipped."`
+	Added          int            `json:"added"`
+	Updated        int            `json:"updated" doc:"Rows that matched an existing record."`
+	Skipped        int            `json:"skipped" doc:"Rows that were not imported. GET …/rejects returns them."`
+	ValuesDropped  int            `json:"values_dropped" doc:"Values that could not be read and were left out of rows that were imported."`
+	Problems       []rows.Problem `json:"problems" doc:"Why rows were skipped and values were dropped, in at most 1,000 groups. While the import is running, they may be a second old."`
+	RejectsOmitted int            `json:"rejects_omitted" doc:"Skipped rows that the rejects do not contain, because they would have more than 64 MiB."`
+	Warnings       []string       `json:"warnings" doc:"Columns that were ignored."`
+	UserID         uuid.NullUUID  `json:"user_id" label:"User ID" doc:"The user of the API key or session that started the import. Null for an import on the command line."`
+	FinishedAt     shape.Time     `json:"finished_at"`
+	FailureReason  shape.Text     `json:"failure_reason" doc:"Why the import failed. Rows that were imported before stay."`
+
+	private importPrivate
+}
+
+// importPrivate is the part of an import that is stored but never shown.
+type importPrivate struct {
+	By      store.Actor    `json:"by"` // who started the import
+	Options FileImportBody `json:"options"`
+	Job     uuid.UUID      `json:"job"`
+	// Received says that the whole file is stored.
+	Received bool `json:"received,omitzero"`
+	// Rejects is the number of parts that the rejects have, and RejectBytes their size.
+	Rejects     int `json:"rejects,omitzero"`
+	RejectBytes int `json:"reject_bytes,omitzero"`
+}
+
+// Private returns the part of the record that is stored but never shown.
+func (m *FileImport) Private() any { return &m.private }
+
+func (m *FileImport) isOver() bool { return m.Status != running }
+
+// FileImportBody is what a caller asks of an import: the options beside its file.
+type FileImportBody struct {
+	Entity        string                `json:"entity" rule:"required,enum=contacts|accounts|suppressions" doc:"What the rows are. Suppressions require admin access."`
+	Mapping       map[string]shape.Text `json:"mapping" rule:"maxlen=1000" pattern:"^[\\s\\S]{1,1000}$" hint:"the name of a column has 1 to 1000 characters" doc:"The fields of columns, by the names of the columns. An empty string ignores a column. Columns that are not named are recognized by their names."`
+	MatchOn       shape.Text            `json:"match_on" doc:"The field by which a row finds the record that it updates. auto, the default, tries external_id, then email, LinkedIn URL, and full name with account; for accounts external_id, website, and name with country. none always adds records. An id in a row always counts."`
+	Locale        shape.Text            `json:"locale" doc:"How numbers and dates are written, as a language tag such as de or en-GB. The default is to decide by column."`
+	CreateMissing []string              `json:"create_missing" rule:"enum=tags|accounts,maxlen=2" doc:"Which records are created if a row names one that does not exist."`
+	OnBadValue    string                `json:"on_bad_value" rule:"default=drop_value,enum=drop_value|skip_row" doc:"What happens when the value of an optional field cannot be read."`
+	Tags          []string              `json:"tags" rule:"maxlen=100" doc:"Names or ids of tags that every imported record gets."`
+	DryRun        bool                  `json:"dry_run" doc:"Count and report, but write nothing."`
+}
+
+// record returns the options as the importer takes them.
+func (o *FileImportBody) record() record.ImportOptions {
+	mapping := map[string]string{}
+	for column, field := range o.Mapping {
+		mapping[column] = string(field)
+	}
+	return record.ImportOptions{
+		Mapping: mapping, MatchOn: string(o.MatchOn), Locale: string(o.Locale), CreateMissing: o.CreateMissing,
+		OnBadValue: o.OnBadValue, Tags: o.Tags, DryRun: o.DryRun,
+	}
+}
+
+// emit emits an event with the status of an import.
+func emit(tx *store.Tx, doc store.Doc[FileImport]) error {
+	return tx.Emit(store.Event{Trigger: "import." + string(doc.Record.Status), ID: doc.ID, Data: doc.JSON})
+}

@@ -1,0 +1,248 @@
+package outreach
+
+import (
+	"reflect"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/filter"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// The members of a dynamic audience are stored like those of a static one, so that campaigns need not tell them
+// apart. Three things keep them equal to what the filters match:
+//
+//   - Finish evaluates the filters on each contact that a transaction has written, in that transaction. Everything
+//     that changes a contact writes it, also the sweep of a deleted tag.
+//   - When filters change, a job compares the members with what the index finds. It evaluates each difference again
+//     in the transaction that corrects it.
+//   - Lists of members use the filters, not the stored members. They are right at once.
+//
+// An archived audience, or one whose filters use a custom field that was deleted, keeps the members that it has.
+
+// byDynamic is the secondary key of dynamic audiences that are not archived.
+const byDynamic = "dynamic"
+
+// The limits of dynamic audiences. Each written contact is compared with the filters of all of them.
+const (
+	maxDynamic      = 50
+	maxDynamicRules = 50
+)
+
+// isLive reports whether contacts join and leave the audience by themselves.
+func (a *Audience) isLive() bool { return a.IsDynamic() && a.Status != AudienceArchived }
+
+// IsDynamic reports whether filters decide who belongs to the audience.
+func (a *Audience) IsDynamic() bool { return a.Type == dynamicAudience }
+
+func (a *Audience) mustBeStatic() error {
+	if a.Type != dynamicAudience {
+		return nil
+	}
+	return fault.New(fault.AudienceDynamic, "the audience is dynamic: change its filters, or the contacts, instead")
+}
+
+func sameFilters(a, b *Audience) bool {
+	return a.Search == b.Search && reflect.DeepEqual(a.Filters, b.Filters)
+}
+
+// checkFilters checks the filters of an audience and replaces names in them by ids.
+func (o *Outreach) checkFilters(tx *store.Tx, before, a *Audience, p *fault.Problems) error {
+	words := shape.Words(string(a.Search))
+	has := a.Filters.Kind != shape.Absent && a.Filters.Kind != shape.Null
+	if a.Type != dynamicAudience {
+		if has {
+			p.Invalid("filters", "only a dynamic audience has filters")
+		}
+		if a.Search != "" {
+			p.Invalid("search", "only a dynamic audience has search words")
+		}
+		return nil
+	}
+	if !has && len(words) == 0 && !p.Has("search") {
+		p.Invalid("filters", "required for a dynamic audience, unless search is given; an empty list means all contacts")
+	}
+	if len(a.ContactIDs) > 0 {
+		p.Invalid("contact_ids", "a dynamic audience has filters instead")
+	}
+	if before != nil && sameFilters(before, a) { // a field of the filter may have been deleted
+		return nil
+	}
+	if before == nil {
+		live, err := o.Audiences.Table.IDs(tx, byDynamic, []byte(dynamicAudience), maxDynamic)
+		if err != nil {
+			return err
+		}
+		if len(live) == maxDynamic {
+			p.Invalid("type", "an organization may have %d dynamic audiences that are not archived", maxDynamic)
+		}
+	}
+	list := o.crm.Contacts.List
+	customs, err := list.Customs(tx)
+	if err != nil {
+		return err
+	}
+	if a.Filters, err = list.WithIDs(tx, a.Filters); err != nil { // a tag may be renamed
+		return err
+	}
+	filter.CheckSearch(string(a.Search), "search", p)
+	filter.Check(list.Kind, customs, a.Filters, "filters", p)
+	if n := rules(a.Filters) + len(words); n > maxDynamicRules {
+		p.Add(fault.InvalidFilter, "filters", "a dynamic audience must have at most %d rules and search words, not %d", maxDynamicRules, n)
+	}
+	return nil
+}
+
+// rules counts the rules of a filter.
+func rules(v shape.Value) (n int) {
+	if v.Get("field").Kind != shape.Absent {
+		n++
+	}
+	for _, item := range v.Items {
+		n += rules(item)
+	}
+	for _, item := range v.Get("filters").Items {
+		n += rules(item)
+	}
+	return n
+}
+
+// planCache holds the compiled filters of dynamic audiences.
+type planCache struct {
+	mu    sync.Mutex
+	plans map[uuid.UUID]cachedPlan
+}
+
+type cachedPlan struct {
+	version string // of the audience
+	customs *filter.CustomFields
+	plan    *filter.Plan // nil if the filters do not compile
+}
+
+// maxPlans is the number of plans that are kept. All are dropped when there are more.
+const maxPlans = 10_000
+
+// plan returns the compiled filters of an audience, or nil if they use a field that does not exist any more.
+func (o *Outreach) plan(tx *store.Tx, doc *store.Doc[Audience]) (*filter.Plan, error) {
+	customs, err := o.crm.Contacts.List.Customs(tx)
+	if err != nil {
+		return nil, err
+	}
+	c := &o.plans
+	c.mu.Lock()
+	cached, known := c.plans[doc.ID]
+	c.mu.Unlock()
+	if known && cached.version == doc.Version() && cached.customs == customs {
+		return cached.plan, nil
+	}
+	var p fault.Problems
+	body := filter.ListBody{Filters: doc.Record.Filters, Search: string(doc.Record.Search), Page: 1, PageLimit: filter.PageLimit{PageSize: 1}}
+	cached = cachedPlan{doc.Version(), customs, filter.Compile(o.crm.Contacts.List.Kind, customs, body, &p)}
+	if p.Err() != nil {
+		cached.plan = nil
+	}
+	if customs.Incomplete {
+		return cached.plan, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.plans == nil || len(c.plans) >= maxPlans {
+		c.plans = map[uuid.UUID]cachedPlan{}
+	}
+	c.plans[doc.ID] = cached
+	return cached.plan, nil
+}
+
+// Finish moves the contacts that a transaction has written in and out of dynamic audiences.
+func (o *Outreach) Finish(tx *store.Tx) error {
+	written := o.crm.Contacts.Table.Written(tx)
+	if len(written) == 0 {
+		return nil
+	}
+	live, err := o.Audiences.Table.IDs(tx, byDynamic, []byte(dynamicAudience), 0)
+	if err != nil || len(live) == 0 {
+		return err
+	}
+	rows, err := o.rows(tx, written)
+	if err != nil {
+		return err
+	}
+	for _, id := range o.Audiences.Table.Readable(tx, live) {
+		doc, err := o.Audiences.Get(tx, id)
+		if err == nil {
+			err = o.move(tx, doc, rows, true)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rows reads contacts as filters see them. It leaves out those that do not exist or cannot be read.
+func (o *Outreach) rows(tx *store.Tx, ids []uuid.UUID) ([]*filter.Row, error) {
+	list := o.crm.Contacts.List
+	customs, err := list.Customs(tx)
+	if err != nil {
+		return nil, err
+	}
+	var rows []*filter.Row
+	records := tx.Reader(list.Table())
+	for _, id := range o.crm.Contacts.Table.Readable(tx, ids) {
+		_, public, err := records.Public(id)
+		if err != nil {
+			return nil, err
+		}
+		if public == nil {
+			continue
+		}
+		row, err := list.Row(customs, id, public)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// move adds the contacts that the filters of an audience match to its members, and removes the others. If counted
+// is not set, contact_count stays as it is.
+func (o *Outreach) move(tx *store.Tx, doc store.Doc[Audience], rows []*filter.Row, counted bool) error {
+	plan, err := o.plan(tx, &doc)
+	if err != nil || plan == nil {
+		return err
+	}
+	var in, out []uuid.UUID
+	for _, r := range rows {
+		if plan.Match(r) {
+			in = append(in, r.ID)
+		} else {
+			out = append(out, r.ID)
+		}
+	}
+	added, err := o.members.Add(tx, doc.ID, in)
+	if err != nil {
+		return err
+	}
+	removed, err := o.members.Remove(tx, doc.ID, out)
+	if err != nil {
+		return err
+	}
+	if counted && len(added) != len(removed) {
+		rec := doc.Record
+		rec.ContactCount += len(added) - len(removed)
+		if err := o.Audiences.Table.Touch(tx, doc, rec, []string{"contact_count"}); err != nil {
+			return err
+		}
+	}
+	if err := o.contactsAdded(tx, doc.ID, added); err != nil {
+		return err
+	}
+	if o.hooks.ContactsRemoved == nil || len(removed) == 0 {
+		return nil
+	}
+	return o.hooks.ContactsRemoved(tx, removed)
+}

@@ -1,0 +1,223 @@
+package outreach
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/filter"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// maxMovedAtOnce is how many contacts join and leave an audience in the transaction that changes its filters. A job
+// moves more.
+const maxMovedAtOnce = 1000
+
+// Matching returns the contacts that filters match. It returns none if the filters are invalid, which the
+// transaction that stores them reports.
+func (o *Outreach) Matching(ctx context.Context, org uuid.UUID, a *Audience) ([]uuid.UUID, error) {
+	list := o.crm.Contacts.List
+	ids, err := o.hooks.Select(ctx, org, list, func(tx *store.Tx, cs *filter.CustomFields) (*filter.Plan, error) {
+		filters, err := list.WithIDs(tx, a.Filters)
+		if err != nil {
+			return nil, err
+		}
+		var p fault.Problems
+		plan := filter.Compile(list.Kind, cs, filter.ListBody{Filters: filters, Search: string(a.Search)}, &p)
+		return plan, p.Err()
+	})
+	if fault.CodeOf(err) == fault.InvalidFilter {
+		return nil, nil
+	}
+	return ids, err
+}
+
+// Changed returns the audience that an update makes dynamic filters of, or nil if the update does not change them.
+func (o *Outreach) Changed(tx *store.Tx, id uuid.UUID, body shape.Value) (*Audience, error) {
+	doc, err := o.Audiences.Get(tx, id)
+	if err != nil {
+		return nil, ignoreNotFound(err)
+	}
+	rec := doc.Record
+	var p fault.Problems
+	shape.Decode(body, &rec, shape.Update, &p)
+	if p.Err() != nil || !rec.isLive() || sameFilters(&doc.Record, &rec) && doc.Record.isLive() {
+		return nil, nil
+	}
+	return &rec, nil
+}
+
+// Settle makes contact_count true after the filters of an audience have changed: matching are the contacts that
+// were found for them. If they are few, they are moved at once.
+func (o *Outreach) Settle(tx *store.Tx, doc store.Doc[Audience], matching []uuid.UUID) (store.Doc[Audience], error) {
+	if !doc.Record.isLive() {
+		return doc, nil
+	}
+	members, err := o.members.After(tx, doc.ID, uuid.Nil, maxMovedAtOnce+1)
+	if err != nil {
+		return doc, err
+	}
+	if len(matching)+len(members) > maxMovedAtOnce {
+		rec := doc.Record
+		rec.ContactCount = len(matching)
+		err = o.Audiences.Table.Touch(tx, doc, rec, []string{"contact_count"})
+	} else {
+		ids := slices.Concat(matching, members)
+		slices.SortFunc(ids, store.CompareIDs)
+		var rows []*filter.Row
+		if rows, err = o.rows(tx, slices.Compact(ids)); err == nil {
+			err = o.move(tx, doc, rows, true)
+		}
+	}
+	if err != nil {
+		return doc, err
+	}
+	return o.Audiences.Get(tx, doc.ID)
+}
+
+// WithinAudience narrows a plan of contacts to the members of an audience. It fails with not_found if the audience
+// does not exist.
+func (o *Outreach) WithinAudience(tx *store.Tx, audience uuid.UUID, plan *filter.Plan) (*filter.Plan, error) {
+	doc, err := o.Audiences.Get(tx, audience)
+	if err != nil {
+		return nil, err
+	}
+	if doc.Record.isLive() {
+		own, err := o.plan(tx, &doc)
+		if err != nil {
+			return nil, err
+		}
+		if own != nil {
+			return plan.And(own), nil
+		}
+	}
+	members, err := o.members.All(tx, audience)
+	return plan.Within(members), err
+}
+
+// refreshJob is the kind of job that compares the members of a dynamic audience with its filters.
+const refreshJob = "audience.refresh"
+
+// refreshBatch is how many contacts one transaction moves.
+const refreshBatch = 500
+
+func (o *Outreach) enqueueRefresh(tx *store.Tx, audience uuid.UUID) error {
+	_, err := tx.Enqueue(refreshJob, tx.Now(), audience)
+	return err
+}
+
+// FieldCreated refreshes the audiences whose filters may use a new custom field.
+func (o *Outreach) FieldCreated(tx *store.Tx) error {
+	live, err := o.Audiences.Table.IDs(tx, byDynamic, []byte(dynamicAudience), 0)
+	for _, id := range live {
+		if err == nil {
+			err = o.enqueueRefresh(tx, id)
+		}
+	}
+	return err
+}
+
+// refresh runs a refreshJob.
+func (o *Outreach) refresh(ctx context.Context, job store.Job) error {
+	var audience uuid.UUID
+	if err := json.Unmarshal(job.Payload, &audience); err != nil {
+		return fmt.Errorf("decode job %s: %w", job.ID, err)
+	}
+	differ, err := o.differences(ctx, job.Org, audience)
+	if err != nil {
+		return err
+	}
+	actor := store.Actor{Operation: refreshJob}
+	for chunk := range slices.Chunk(differ, refreshBatch) {
+		err := o.store.Update(ctx, job.Org, actor, func(tx *store.Tx) error {
+			doc, err := o.Audiences.Get(tx, audience)
+			if err != nil || !doc.Record.isLive() {
+				return ignoreNotFound(err)
+			}
+			rows, err := o.rows(tx, chunk)
+			if err != nil {
+				return err
+			}
+			return o.move(tx, doc, rows, false)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return o.store.Update(ctx, job.Org, actor, func(tx *store.Tx) error {
+		if err := o.recount(tx, audience); err != nil {
+			return err
+		}
+		return tx.Done(job.ID)
+	})
+}
+
+// differences returns the contacts that are members of a dynamic audience and do not match its filters, or the
+// reverse.
+func (o *Outreach) differences(ctx context.Context, org, audience uuid.UUID) (differ []uuid.UUID, err error) {
+	live := false
+	var members []uuid.UUID
+	matching, err := o.hooks.Select(ctx, org, o.crm.Contacts.List, func(tx *store.Tx, _ *filter.CustomFields) (*filter.Plan, error) {
+		live = false
+		none := (&filter.Plan{Kind: o.crm.Contacts.List.Kind, Custom: filter.NoCustomFields, Sort: defaultSort(o)}).Within(nil)
+		doc, err := o.Audiences.Get(tx, audience)
+		if err != nil || !doc.Record.isLive() {
+			return none, ignoreNotFound(err)
+		}
+		plan, err := o.plan(tx, &doc)
+		if err != nil || plan == nil {
+			return none, err
+		}
+		live = true
+		members, err = o.members.All(tx, audience)
+		own := *plan // Select sets its page
+		return &own, err
+	})
+	if err != nil || !live {
+		return nil, err
+	}
+	slices.SortFunc(matching, store.CompareIDs)
+	for len(matching) > 0 || len(members) > 0 {
+		switch {
+		case len(members) == 0 || len(matching) > 0 && store.CompareIDs(matching[0], members[0]) < 0:
+			differ, matching = append(differ, matching[0]), matching[1:]
+		case len(matching) == 0 || store.CompareIDs(matching[0], members[0]) > 0:
+			differ, members = append(differ, members[0]), members[1:]
+		default:
+			matching, members = matching[1:], members[1:]
+		}
+	}
+	return differ, nil
+}
+
+func defaultSort(o *Outreach) []filter.SortKey {
+	keys, _ := o.crm.Contacts.List.ParseSort(o.crm.Contacts.List.DefaultSort)
+	return keys
+}
+
+// recount sets contact_count to the number of stored members.
+func (o *Outreach) recount(tx *store.Tx, audience uuid.UUID) error {
+	doc, err := o.Audiences.Get(tx, audience)
+	if err != nil || !doc.Record.isLive() {
+		return ignoreNotFound(err)
+	}
+	members, err := o.members.All(tx, audience)
+	if err != nil || len(members) == doc.Record.ContactCount {
+		return err
+	}
+	rec := doc.Record
+	rec.ContactCount = len(members)
+	return o.Audiences.Table.Touch(tx, doc, rec, []string{"contact_count"})
+}
+
+func ignoreNotFound(err error) error {
+	if fault.CodeOf(err) == fault.NotFound {
+		return nil
+	}
+	return err
+}

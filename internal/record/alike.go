@@ -1,0 +1,126 @@
+package record
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// AlikeKey is the secondary key of Alike.
+const AlikeKey = "name"
+
+// Alike compares records by something that does not identify them for certain, such as their name.
+type Alike[T any] struct {
+	// Key returns the value of the secondary key AlikeKey, or "". It contains no zero byte.
+	Key     func(*T) string
+	Version string // of Key, see store.Key
+	// Prefix is how the keys of the records begin that may be the same as rec.
+	Prefix func(rec *T) string
+	// Same reports whether nothing that is known of two records with the same prefix tells them apart.
+	Same func(stored, rec *T) bool
+}
+
+// maxAlike is the number of records that alike compares. Other writers wait meanwhile.
+const maxAlike = 20
+
+// errAlike ends a comparison.
+var errAlike = errors.New("found")
+
+// alike returns the oldest record that may be the same as rec, preferably one with the same key.
+func (k *Kind[T]) alike(tx *store.Tx, a *Alike[T], rec *T) (uuid.UUID, bool, error) {
+	key, prefix := []byte(a.Key(rec)), []byte(a.Prefix(rec))
+	if len(key) == 0 || k.table.Count(tx) == 0 {
+		return uuid.Nil, false, nil
+	}
+	ids, err := k.withKey(tx, key, prefix)
+	if err != nil {
+		return uuid.Nil, false, err
+	}
+	tombs, err := tx.Tombstones(k.Entity)
+	if err != nil {
+		return uuid.Nil, false, err
+	}
+	for i := range tombs {
+		// Until the sweep of a merge rewrites a record, its key has the id of the record that was merged.
+		if by := []byte(tombs[i].By); len(by) > 0 && bytes.Contains(key, by) {
+			of := []byte(tombs[i].Value)
+			others, err := k.withKey(tx, bytes.ReplaceAll(key, by, of), bytes.ReplaceAll(prefix, by, of))
+			if err != nil {
+				return uuid.Nil, false, err
+			}
+			ids = append(ids, others...)
+		}
+	}
+	var same uuid.UUID
+	err = k.Table.Each(tx, ids, func(d store.Doc[T]) error {
+		if !a.Same(&d.Record, rec) {
+			return nil
+		}
+		same = d.ID
+		return errAlike
+	})
+	if errors.Is(err, errAlike) {
+		err = nil
+	}
+	return same, same != uuid.Nil, err
+}
+
+// withKey returns the records with the key, and then those whose keys have the prefix, up to maxAlike.
+func (k *kind) withKey(tx *store.Tx, key, prefix []byte) ([]uuid.UUID, error) {
+	var equal, others []uuid.UUID
+	err := k.table.Range(tx, AlikeKey, prefix, func(found []byte, id uuid.UUID) bool {
+		if !bytes.HasPrefix(found, prefix) {
+			return false
+		}
+		if bytes.Equal(found, key) {
+			equal = append(equal, id)
+		} else {
+			others = append(others, id)
+		}
+		return len(equal)+len(others) < maxAlike
+	})
+	return append(equal, others...), err
+}
+
+// importingOf returns the operations by which imports use a kind.
+func importingOf[T any](k *Kind[T], r ImportRules[T]) importing {
+	add := r.Add
+	if add == nil {
+		add = func(tx *store.Tx, d Draft[T]) (uuid.UUID, bool, error) {
+			doc, err := k.Create(tx, d)
+			return doc.ID, true, err
+		}
+	}
+	ops := importing{
+		draft:  func(body shape.Value) (any, *fault.Problems) { d := NewDraft[T](body); return &d, &d.problems },
+		record: func(draft any) any { return &draft.(*Draft[T]).record },
+		refer: func(draft any, refs shape.Value) any {
+			d := *draft.(*Draft[T])
+			d.body.Members = append(d.body.Members[:len(d.body.Members):len(d.body.Members)], refs.Members...)
+			shape.Decode(refs, &d.record, shape.Update, &d.problems)
+			return &d
+		},
+		create: func(tx *store.Tx, draft any) (uuid.UUID, bool, error) { return add(tx, *draft.(*Draft[T])) },
+		update: func(tx *store.Tx, id uuid.UUID, body shape.Value) error {
+			_, err := k.Update(tx, id, nil, body)
+			return err
+		},
+		alike: k.ops.alike, keys: k.ops.keys,
+	}
+	if k.shape.Field(externalID) != nil {
+		text := k.textField(externalID)
+		ops.externalID = func(tx *store.Tx, id uuid.UUID) (string, error) {
+			doc, err := k.Table.Get(tx, id)
+			return text(&doc.Record), err
+		}
+	}
+	if r.Key != nil {
+		ops.key = func(rec any) string { return r.Key(rec.(*T)) }
+	}
+	return ops
+}

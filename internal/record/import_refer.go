@@ -1,0 +1,281 @@
+package record
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/rows"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// link is what a row says of a single record that it refers to, such as the account of a contact.
+type link struct {
+	field  string // the field that refers to it
+	refers *kind
+	id     *rows.Cell[*target]  // its id or name, or nil
+	by     []rows.Cell[*target] // its fields
+	body   shape.Value          // its fields
+	draft  any                  // a record with these fields, or nil if it cannot be compared or created
+	key    string               // equal for links with the same fields
+}
+
+// link adds a cell to the description of a record that the row refers to.
+func (item *importItem) link(c rows.Cell[*target]) {
+	at := -1
+	for i := range item.links {
+		if item.links[i].field == c.Target.field {
+			at = i
+		}
+	}
+	if at < 0 {
+		at = len(item.links)
+		item.links = append(item.links, link{field: c.Target.field, refers: c.Target.refers, body: shape.Value{Kind: shape.Object}})
+	}
+	l := &item.links[at]
+	if c.Target.by == "" {
+		l.id = &c
+		return
+	}
+	l.by = append(l.by, c)
+	l.body.Members = append(l.body.Members, shape.Member{Key: c.Target.by, Value: c.Value})
+}
+
+// preparedLink is what prepareLink made of a description. Many rows have the same.
+type preparedLink struct {
+	body    shape.Value
+	draft   any
+	dropped []rows.Dropped
+}
+
+// prepareLink makes the draft of a record that the row refers to, without the values it cannot have.
+func (item *importItem) prepareLink(l *link, known map[string]*preparedLink) {
+	if len(l.by) == 0 {
+		return
+	}
+	var key strings.Builder
+	key.WriteString(l.field)
+	for _, c := range l.by {
+		key.WriteString("\x00" + c.Target.by + "\x00" + c.Text)
+	}
+	l.key = key.String()
+	p := known[l.key]
+	if p == nil {
+		p = l.prepare()
+		known[l.key] = p
+	}
+	l.body, l.draft = p.body, p.draft
+	item.dropped = append(item.dropped, p.dropped...)
+}
+
+func (l *link) prepare() *preparedLink {
+	made := &preparedLink{body: l.body}
+	source := shape.Member{Key: sourceField, Value: shape.Value{Kind: shape.String, Text: fromTable}}
+	for l.refers.ops.alike != nil {
+		body := made.body
+		if l.refers.shape.Field(sourceField) != nil {
+			body.Members = append(body.Members[:len(body.Members):len(body.Members)], source)
+		}
+		draft, p := l.refers.ops.draft(body)
+		if p.Count() == 0 {
+			made.draft = draft
+			break
+		}
+		before := len(made.dropped)
+		for _, d := range p.Details() {
+			i := slices.IndexFunc(l.by, func(c rows.Cell[*target]) bool { return c.Target.by == d.Path })
+			if _, has := take(&made.body, d.Path); has && i >= 0 {
+				c := &l.by[i]
+				made.dropped = append(made.dropped, rows.Dropped{Column: c.Column, Value: c.Text, Message: reason(d.Message, c.Text, c.Value.Text)})
+			}
+		}
+		if len(made.dropped) == before { // it has no name
+			break
+		}
+	}
+	return made
+}
+
+// found are the records that a batch has referred to.
+type found struct {
+	links map[string]linked
+	names map[string]uuid.UUID // of tags, by name and id
+}
+
+// linked is a record that a link has led to.
+type linked struct {
+	id      uuid.UUID
+	created bool
+}
+
+// resolve returns the references of an item as members of the record. What refers to nothing is
+// reported.
+func (im *Importer) resolve(
+	tx *store.Tx, item *importItem, known *found, report func(rows.Dropped),
+) (refs shape.Value, links []linked, err error) {
+	refs.Kind = shape.Object
+	for i := range item.links {
+		l, err := im.follow(tx, &item.links[i], known, report)
+		if err != nil {
+			return refs, nil, err
+		}
+		if links = append(links, l); l.id != uuid.Nil {
+			refs.Members = append(refs.Members, shape.Member{Key: item.links[i].field, Value: text(l.id.String())})
+		}
+	}
+	lists := item.lists
+	if im.tags != nil {
+		names := shape.Value{Kind: shape.List}
+		for _, name := range im.options.Tags {
+			names.Items = append(names.Items, text(name))
+		}
+		lists = append(lists[:len(lists):len(lists)], list{im.tags, "tags", names})
+	}
+	for _, l := range lists {
+		ids := shape.Value{Kind: shape.List}
+		for _, name := range l.names.Items {
+			id, err := im.named(tx, &l, name, known, report)
+			if err != nil {
+				return refs, nil, err
+			}
+			if id != uuid.Nil {
+				ids.Items = append(ids.Items, text(id.String()))
+			}
+		}
+		if len(ids.Items) > 0 || len(l.names.Items) == 0 {
+			addIDs(&refs, l.Member, ids)
+		}
+	}
+	return refs, links, nil
+}
+
+// addIDs adds ids to those of a member. Those to add join those that replace all, if there are such.
+func addIDs(refs *shape.Value, member string, ids shape.Value) {
+	for i := range refs.Members {
+		if m := &refs.Members[i]; m.Key == member || "add_"+m.Key == member {
+			m.Value.Items = append(m.Value.Items, ids.Items...)
+			return
+		}
+	}
+	refs.Members = append(refs.Members, shape.Member{Key: member, Value: ids})
+}
+
+func text(s string) shape.Value { return shape.Value{Kind: shape.String, Text: s} }
+
+// follow finds the record that a link describes: by its id, its external id, another match field, or by what
+// it is like. If there is none, it is created if that is allowed.
+func (im *Importer) follow(tx *store.Tx, l *link, known *found, report func(rows.Dropped)) (linked, error) {
+	if l.id != nil {
+		id, is, err := l.refers.byIDOrName(tx, l.id.Value.Text, im.kind.Object)
+		if is || err != nil {
+			return linked{id: id}, err
+		}
+		message := "is neither an id nor a known name"
+		if id, err := shape.ParseID(l.id.Value.Text); err == nil {
+			if survivor, merged, err := l.refers.Survivor(tx, id); merged || err != nil {
+				return linked{id: survivor}, err
+			}
+			message = "does not exist"
+		}
+		report(rows.Dropped{Column: l.id.Column, Value: l.id.Text, Message: message})
+	}
+	if len(l.by) == 0 {
+		return linked{}, nil
+	}
+	key := l.refers.Entity + "\x00" + l.key
+	if one, is := known.links[key]; is {
+		return one, nil
+	}
+	one, err := im.search(tx, l)
+	if err != nil {
+		return linked{}, err
+	}
+	if one.id == uuid.Nil {
+		if l.draft == nil || !im.mayCreate(l.refers) {
+			im.reportMissing(l, report)
+			return linked{}, nil
+		}
+		if one.id, one.created, err = l.refers.ops.create(tx, l.draft); err != nil {
+			return linked{}, err
+		}
+	}
+	known.links[key] = one
+	return one, nil
+}
+
+// search finds the record that a link describes.
+func (im *Importer) search(tx *store.Tx, l *link) (linked, error) {
+	for _, field := range append([]string{externalID}, l.refers.matchFields()...) {
+		if v := l.body.Get(field); v.Kind == shape.String {
+			id, is, err := l.refers.Find(tx, field, v.Text)
+			if is || err != nil {
+				return linked{id: id}, err
+			}
+		}
+	}
+	if l.draft == nil {
+		return linked{}, nil
+	}
+	id, _, err := l.refers.ops.alike(tx, l.refers.ops.record(l.draft))
+	return linked{id: id}, err
+}
+
+// reportMissing reports the values by which no record was found.
+func (im *Importer) reportMissing(l *link, report func(rows.Dropped)) {
+	one := strings.ReplaceAll(l.refers.Object, "_", " ")
+	for _, c := range l.by {
+		isKey := c.Target.by == "name"
+		for _, field := range l.refers.matchFields() {
+			isKey = isKey || field == c.Target.by
+		}
+		if isKey {
+			report(rows.Dropped{Column: c.Column, Value: c.Text, Message: "belongs to no " + one + "; create_missing can create it"})
+			return
+		}
+	}
+}
+
+// named returns the id of a record in a list, such as a tag. It is created if that is allowed.
+func (im *Importer) named(
+	tx *store.Tx, l *list, name shape.Value, known *found, report func(rows.Dropped),
+) (uuid.UUID, error) {
+	if name.Kind != shape.String {
+		report(rows.Dropped{Column: l.column, Value: name.Text, Message: "must be a string"})
+		return uuid.Nil, nil
+	}
+	key := l.refers.Entity + "\x00" + name.Text
+	if id, is := known.names[key]; is {
+		return id, nil
+	}
+	id, is, err := l.refers.byIDOrName(tx, name.Text, im.kind.Object)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	if !is {
+		if l.refers.newNamed == nil || !im.mayCreate(l.refers) || isID(name.Text) {
+			message := "is not the name of a " + l.refers.Object + "; create_missing can create it"
+			if isID(name.Text) {
+				message = "does not exist"
+			}
+			report(rows.Dropped{Column: l.column, Value: name.Text, Message: message})
+			return uuid.Nil, nil
+		}
+		draft, p := l.refers.ops.draft(l.refers.newNamed(name.Text, im.kind.Object))
+		if p.Count() > 0 {
+			report(rows.Dropped{Column: l.column, Value: name.Text, Message: reason(p.Details()[0].Message, name.Text)})
+			return uuid.Nil, nil
+		}
+		if id, _, err = l.refers.ops.create(tx, draft); err != nil {
+			return uuid.Nil, err
+		}
+	}
+	known.names[key] = id
+	return id, nil
+}
+
+func isID(text string) bool {
+	_, err := shape.ParseID(text)
+	return err == nil
+}

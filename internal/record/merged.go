@@ -1,0 +1,140 @@
+package record
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// merged is what is left of a record that was merged into another. It is stored under the id of the record.
+type merged struct {
+	Into       uuid.UUID  `json:"into"` // may have been merged since
+	At         shape.Time `json:"at"`
+	ExternalID string     `json:"external_id,omitzero"`
+	Source     string     `json:"source,omitzero"` // see Rules.SourceOf
+}
+
+// The secondary keys of merged records.
+const (
+	mergedInto   = "into"
+	mergedSource = "source"
+)
+
+func newMerged(entity string) *store.Table[merged] {
+	return store.NewTable(entity+"-merged", nil, []store.Key[merged]{
+		{Name: mergedInto, Of: func(_ *store.Tx, m *merged) ([][]byte, error) { return [][]byte{m.Into[:]}, nil }},
+		store.TextKey(externalID, func(m *merged) string { return shape.Fold(m.ExternalID) }),
+		store.TextKey(mergedSource, func(m *merged) string { return m.Source }),
+	}).Unlogged()
+}
+
+// toMerged deletes a record that was merged into another, and keeps what leads from it to the other.
+func (k *Kind[T]) toMerged(tx *store.Tx, old *store.Doc[T], into uuid.UUID) error {
+	current, err := k.Table.Get(tx, old.ID)
+	if err != nil {
+		return err
+	}
+	m := merged{Into: into, At: shape.At(tx.Now()), ExternalID: k.textField(externalID)(&old.Record)}
+	if k.sourceOf != nil {
+		m.Source = k.sourceOf(&old.Record)
+	}
+	if err := k.Table.Delete(tx, current); err != nil {
+		return err
+	}
+	if _, err := k.merged.Insert(tx, old.ID, m); err != nil {
+		return err
+	}
+	return k.emitGone(tx, old.ID)
+}
+
+// Survivor returns the record that the record id lives on in, if it was merged and the other still exists.
+func (k *kind) Survivor(tx *store.Tx, id uuid.UUID) (survivor uuid.UUID, found bool, err error) {
+	if k.merged == nil {
+		return id, false, nil
+	}
+	for range maxMerges {
+		doc, err := k.merged.Get(tx, id)
+		if fault.CodeOf(err) == fault.NotFound {
+			break
+		}
+		if err != nil {
+			return id, false, err
+		}
+		id, found = doc.Record.Into, true
+	}
+	return id, found && k.table.Has(tx, id), nil
+}
+
+// maxMerges bounds how often a record was merged on.
+const maxMerges = 10_000
+
+// missing adds the survivor of a merged record to the error that it does not exist.
+func (k *kind) missing(tx *store.Tx, id uuid.UUID, err error) error {
+	if !errors.Is(err, fault.ErrNotFound) {
+		return err
+	}
+	survivor, found, failed := k.Survivor(tx, id)
+	if failed != nil || !found {
+		return errors.Join(failed, err)
+	}
+	why := "merged into " + survivor.String()
+	return &fault.Error{Code: fault.NotFound, Message: "Resource not found: it was " + why, Details: []fault.Detail{{
+		Path: "id", Message: why, ID: survivor.String(),
+	}}}
+}
+
+// findMerged returns the survivor of the oldest merged record with a key.
+func (k *kind) findMerged(tx *store.Tx, key, value string) (uuid.UUID, bool, error) {
+	if k.merged == nil || value == "" || k.merged.Count(tx) == 0 {
+		return uuid.Nil, false, nil
+	}
+	id, found, err := k.merged.Oldest(tx, key, []byte(value))
+	if err != nil || !found {
+		return uuid.Nil, false, err
+	}
+	return k.Survivor(tx, id)
+}
+
+// withoutMergedID returns the body of an update of a record without its external_id, if that is one by which Find
+// finds the record because another was merged into it. The record keeps its own.
+func (k *kind) withoutMergedID(tx *store.Tx, id uuid.UUID, body shape.Value) (shape.Value, error) {
+	given := body.Get(externalID)
+	if given.Kind != shape.String || k.merged == nil || k.merged.Count(tx) == 0 {
+		return body, nil
+	}
+	text := shape.Fold(given.Text)
+	if _, taken := k.table.Find(tx, externalID, []byte(text)); taken {
+		return body, nil
+	}
+	survivor, found, err := k.findMerged(tx, externalID, text)
+	if err == nil && found && survivor == id {
+		take(&body, externalID)
+	}
+	return body, err
+}
+
+// FindMergedSource returns the record that lives on for a record with the given Rules.SourceOf that was merged.
+func (k *kind) FindMergedSource(tx *store.Tx, source string) (uuid.UUID, bool, error) {
+	return k.findMerged(tx, mergedSource, source)
+}
+
+// MergedInto returns the records that were merged into a record, also through others, up to a bound.
+func (k *kind) MergedInto(tx *store.Tx, id uuid.UUID) (all []uuid.UUID, err error) {
+	if k.merged == nil || k.merged.Count(tx) == 0 {
+		return nil, nil
+	}
+	const most = 1000
+	for next := []uuid.UUID{id}; len(next) > 0 && len(all) < most; next = next[1:] {
+		ids, err := k.merged.IDs(tx, mergedInto, next[0][:], most)
+		if err != nil {
+			return nil, err
+		}
+		all, next = append(all, ids...), append(slices.Clip(next), ids...)
+	}
+	return all, nil
+}

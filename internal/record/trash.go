@@ -1,0 +1,266 @@
+package record
+
+import (
+	"context"
+	"encoding/binary"
+	"maps"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+
+	"prospector/index"
+	"prospector/internal/fault"
+	"prospector/internal/filter"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// Trashed is a deleted record that can be restored until it expires.
+type Trashed[T any] struct {
+	Record    T             `json:",embed"`
+	DeletedAt shape.Time    `json:"deleted_at" rule:"readonly,required"`
+	DeletedBy uuid.NullUUID `json:"deleted_by" rule:"readonly" doc:"The user who deleted the record, or whose API key did."`
+
+	kept kept
+}
+
+// kept is the private part of a trashed record.
+type kept struct {
+	Private jsontext.Value `json:"private,omitzero"` // of the record
+	Sets    []uuid.UUID    `json:"sets,omitzero"`    // see Rules.SetsOf
+}
+
+// Private returns the part that is stored beside the record and never shown.
+func (t *Trashed[T]) Private() any { return &t.kept }
+
+func (t *Trashed[T]) head() *Head { return headOf(&t.Record) }
+
+// byDeletion is the secondary key that orders the trash by the time of deletion.
+const byDeletion = "deletion"
+
+// TrashJob is the kind of the job that removes expired records from the trash of an organization.
+const TrashJob = "trash.expire"
+
+const (
+	// trashBatch is the number of records that one transaction removes from the trash.
+	trashBatch = 500
+	// maxTrashDelay bounds the delay of a TrashJob, because the retention setting may change.
+	maxTrashDelay = time.Hour
+)
+
+// trashJobs has the id of the TrashJob of each organization.
+var trashJobs = store.NewParts("trash")
+
+// addTrash declares the trash of the kind and adds it to the set, where it has a list of its own but
+// no references: those of a trashed record are checked when it is restored.
+func (k *Kind[T]) addTrash(customs func(*store.Tx) (*filter.CustomFields, error)) {
+	entity := k.Entity + "-trash"
+	trash := &kind{Object: "trashed_" + k.Object, Entity: entity, shape: shape.Of[Trashed[T]](), set: k.set}
+	trash.rules = rules{silent: true, trashOf: k.Entity, example: new(Trashed[T])}
+	trash.customs = func(tx *store.Tx, _ string) (*filter.CustomFields, error) { return customs(tx) }
+	keys := []store.Key[Trashed[T]]{
+		{Name: byDeletion, Of: func(_ *store.Tx, t *Trashed[T]) ([][]byte, error) {
+			return [][]byte{deletionKey(t.DeletedAt.Std())}, nil
+		}},
+		{Name: customKey, Of: func(tx *store.Tx, t *Trashed[T]) ([][]byte, error) { return trash.customKeys(tx, t) }},
+	}
+	k.trash = NewTable(entity, nil, keys).ShortHistory()
+	trash.table = &k.trash.AnyTable
+	k.TrashList = index.NewKind(entity, "-deleted_at", k.trash, customs)
+	trash.List = k.TrashList
+	k.set.kinds = append(k.set.kinds, trash)
+}
+
+func deletionKey(at time.Time) []byte {
+	return binary.BigEndian.AppendUint64(nil, uint64(max(0, at.UnixMilli())))
+}
+
+// toTrash keeps a record that is being deleted, with the sets that it belongs to.
+func (k *Kind[T]) toTrash(tx *store.Tx, rec T, sets []uuid.UUID) error {
+	t := Trashed[T]{Record: rec, DeletedAt: shape.At(tx.Now()), DeletedBy: orNull(tx.Actor().User), kept: kept{Sets: sets}}
+	if p, has := any(&rec).(interface{ Private() any }); has {
+		var err error
+		if t.kept.Private, err = json.Marshal(p.Private()); err != nil {
+			return err
+		}
+	}
+	if _, err := k.trash.Insert(tx, headOf(&rec).ID, t); err != nil {
+		return err
+	}
+	return scheduleTrashJob(tx)
+}
+
+// scheduleTrashJob enqueues the TrashJob of the organization unless there is one.
+func scheduleTrashJob(tx *store.Tx) error {
+	id, err := trashJobs.Get(tx, tx.Org(), 0)
+	if err != nil {
+		return err
+	}
+	if len(id) == 16 {
+		if _, err := tx.Job(uuid.UUID(id)); fault.CodeOf(err) != fault.NotFound {
+			return err
+		}
+	}
+	job, err := tx.Enqueue(TrashJob, tx.Now().Add(maxTrashDelay), nil)
+	if err == nil {
+		trashJobs.Put(tx, tx.Org(), 0, job[:])
+	}
+	return err
+}
+
+// Restore creates a record of the trash again under its id. The record has its fields and belongs to its sets
+// again, as far as they still exist. References to records that are gone are empty; if a required one is among
+// them, Restore fails. A record that is not in the trash is not_found.
+func (k *Kind[T]) Restore(tx *store.Tx, id uuid.UUID) (store.Doc[T], error) {
+	old, err := k.trash.Get(tx, id)
+	if err != nil {
+		return store.Doc[T]{}, k.missing(tx, id, err)
+	}
+	rec := old.Record.Record
+	if p, has := any(&rec).(interface{ Private() any }); has && len(old.Record.kept.Private) > 0 {
+		if err := json.Unmarshal(old.Record.kept.Private, p.Private()); err != nil {
+			return store.Doc[T]{}, err
+		}
+	}
+	if _, err := k.set.DropReferences(tx, k.table.Name(), &rec); err != nil {
+		return store.Doc[T]{}, err
+	}
+	if err := k.dropCustom(tx, &rec); err != nil {
+		return store.Doc[T]{}, err
+	}
+	headOf(&rec).UpdatedAt = shape.At(tx.Now())
+	if err := k.trash.Delete(tx, old); err != nil {
+		return store.Doc[T]{}, err
+	}
+	doc, err := k.Table.InsertAgain(tx, id, rec)
+	if err == nil && k.afterInsert != nil {
+		err = k.afterInsert(tx, &rec)
+	}
+	if err == nil && k.afterRestore != nil {
+		err = k.afterRestore(tx, &rec, old.Record.kept.Sets)
+	}
+	if err != nil {
+		return store.Doc[T]{}, err
+	}
+	return doc, k.emit(tx, restoredEvent, store.Event{ID: id, Data: doc.JSON})
+}
+
+// dropCustom removes the values of custom fields that do not exist any more, and those that the field no
+// longer allows.
+func (k *kind) dropCustom(tx *store.Tx, rec any) error {
+	custom := k.shape.Custom(rec)
+	if custom == nil {
+		return nil
+	}
+	fields, err := k.customs(tx, k.Entity)
+	if err != nil {
+		return err
+	}
+	*custom = maps.Clone(*custom)
+	for key, value := range *custom {
+		switch f := fields.Customs.Find(key); {
+		case f == nil && fields.Incomplete: // it may be the field that cannot be read
+		case f == nil:
+			delete(*custom, key)
+		default:
+			if value = f.Allowed(value); value == nil {
+				delete(*custom, key)
+			} else {
+				(*custom)[key] = value
+			}
+		}
+	}
+	return nil
+}
+
+// Erase deletes a record at once, without the trash. A record that is in the trash already is removed from it.
+func (k *Kind[T]) Erase(tx *store.Tx, id uuid.UUID, cond Precondition) error {
+	if k.trash == nil || k.Table.Has(tx, id) {
+		return k.remove(tx, id, cond, false)
+	}
+	old, err := k.trash.Get(tx, id)
+	if store.IsDamagedRecord(err) {
+		return tx.DeleteDamaged(k.trash.Name(), id)
+	}
+	if err == nil {
+		err = cond.check("") // callers never saw its version
+	}
+	if err != nil {
+		return k.missing(tx, id, err)
+	}
+	return k.trash.Delete(tx, old)
+}
+
+// Trashed calls fn for every record in the trash.
+func (k *Kind[T]) Trashed(tx *store.Tx, fn func(rec *T)) error {
+	return k.trash.Scan(tx, func(d store.Doc[Trashed[T]]) (bool, error) {
+		fn(&d.Record.Record)
+		return true, nil
+	})
+}
+
+// EraseMerged forgets the records that were merged into a record.
+func (k *kind) EraseMerged(tx *store.Tx, id uuid.UUID) error {
+	ids, err := k.MergedInto(tx, id)
+	if err != nil {
+		return err
+	}
+	return k.merged.Each(tx, ids, func(d store.Doc[merged]) error { return k.merged.Delete(tx, d) })
+}
+
+// ExpireTrash runs a TrashJob: it removes the records that were deleted before the retention time, one batch
+// per transaction. The job runs again as long as the trash has records.
+func (s *Set) ExpireTrash(ctx context.Context, st *store.Store, retention time.Duration, job store.Job) error {
+	for more := true; more; {
+		err := st.Update(ctx, job.Org, store.Actor{Operation: "trash"}, func(tx *store.Tx) error {
+			left, removed := 0, 0
+			for _, k := range s.kinds {
+				if k.trashOf == "" {
+					continue
+				}
+				n, err := k.expire(tx, tx.Now().Add(-retention), trashBatch-removed)
+				if err != nil {
+					return err
+				}
+				removed += n
+				left += k.table.Count(tx)
+			}
+			more = removed == trashBatch
+			switch {
+			case more:
+				return nil
+			case left == 0:
+				trashJobs.Put(tx, tx.Org(), 0, nil)
+				return tx.Done(job.ID)
+			}
+			return tx.Reschedule(job.ID, tx.Now().Add(min(retention, maxTrashDelay)), 0)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expire removes up to limit records that were deleted at the given time or before.
+func (k *kind) expire(tx *store.Tx, at time.Time, limit int) (removed int, err error) {
+	var ids []uuid.UUID
+	err = k.table.Range(tx, byDeletion, nil, func(key []byte, id uuid.UUID) bool {
+		if len(ids) == limit || binary.BigEndian.Uint64(key) > uint64(max(0, at.UnixMilli())) {
+			return false
+		}
+		ids = append(ids, id)
+		return true
+	})
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range ids {
+		if err := k.table.DeleteUntyped(tx, id); err != nil && !store.IsDamagedRecord(err) {
+			return 0, err
+		}
+	}
+	return len(ids), nil
+}

@@ -1,0 +1,140 @@
+package rows
+
+import (
+	"slices"
+	"strings"
+
+	"prospector/internal/shape"
+)
+
+// Inspection is what is known of a table before it is imported.
+type Inspection struct {
+	Encoding     string            `json:"encoding"`
+	Delimiter    string            `json:"delimiter"`
+	Columns      []InspectedColumn `json:"columns"`
+	Mapping      map[string]string `json:"mapping"`
+	CustomFields []NeededField     `json:"custom_fields"`
+}
+
+// InspectedColumn is a column of a table. Field and Confidence are empty if it sets no field.
+type InspectedColumn struct {
+	Name       string     `json:"name"`
+	Samples    []string   `json:"samples"`
+	Field      string     `json:"field"`
+	Confidence Confidence `json:"confidence"`
+}
+
+// NeededField is a custom field that a column could set if it existed.
+type NeededField struct {
+	Column   string     `json:"column"`
+	Key      string     `json:"key"`
+	Label    string     `json:"label"`
+	DataType shape.Type `json:"data_type"`
+}
+
+const (
+	maxSamples   = 5
+	maxInspected = 1000 // columns
+)
+
+// Inspect describes the columns of a table.
+func (c *Columns[T]) Inspect(t *Reader) Inspection {
+	in := Inspection{
+		Delimiter: t.Delimiter(), Columns: []InspectedColumn{}, Mapping: map[string]string{}, CustomFields: []NeededField{},
+	}
+	sample := t.Sample()
+	in.Encoding = t.Encoding()
+	places, values := c.places, sampleOf(sample, len(c.columns))
+	if c.columns == nil {
+		places, values = c.sampledMembers(sample)
+	}
+	var none T
+	for i, p := range places[:min(len(places), maxInspected)] {
+		one := InspectedColumn{Name: p.name, Samples: distinct(values[i])}
+		if p.target != none {
+			one.Field, one.Confidence = p.target.target().Column, p.confidence
+			in.Mapping[p.name] = one.Field
+		} else if c.ignored[p.name] && p.name != "" && len(values[i]) > 0 {
+			if field := neededField(p.name, values[i]); field.Key != "" && !slices.ContainsFunc(in.CustomFields, func(f NeededField) bool { return f.Key == field.Key }) {
+				in.CustomFields = append(in.CustomFields, field)
+			}
+		}
+		in.Columns = append(in.Columns, one)
+	}
+	return in
+}
+
+// sampledMembers returns the columns of JSON lines, with their values.
+func (c *Columns[T]) sampledMembers(sample []Row) (places []column[T], values [][]string) {
+	index := map[string]int{}
+	var walk func(path string, object shape.Value)
+	walk = func(path string, object shape.Value) {
+		for _, m := range object.Members {
+			at := path + m.Key
+			if c.objects[at] && m.Value.Kind == shape.Object {
+				walk(at+".", m.Value)
+				continue
+			}
+			i, known := index[at]
+			if !known {
+				if i = len(places); i >= maxInspected {
+					continue
+				}
+				index[at] = i
+				places, values = append(places, c.member(at)), append(values, nil)
+			}
+			if text := strings.TrimFunc(show(m.Value), isBlank); text != "" {
+				values[i] = append(values[i], text)
+			}
+		}
+	}
+	for _, row := range sample {
+		walk("", row.Object)
+	}
+	return places, values
+}
+
+// distinct returns the first different values, shortened.
+func distinct(values []string) []string {
+	list := []string{}
+	for _, v := range values {
+		if v = shorten(v); !slices.Contains(list, v) {
+			list = append(list, v)
+		}
+		if len(list) == maxSamples {
+			break
+		}
+	}
+	return list
+}
+
+// neededField returns the custom field that a column would need.
+func neededField(name string, values []string) NeededField {
+	label := strings.Join(strings.Fields(oneLine(listed([]string{name}))), " ")
+	key := strings.TrimLeft(strings.ToLower(strings.ReplaceAll(Transliterate(name), " ", "_")), "_0123456789")
+	key = strings.TrimRight(key[:min(len(key), 63)], "_")
+	return NeededField{Column: name, Key: key, Label: label, DataType: typeOf(values)}
+}
+
+// typeOf guesses the type of a custom field by values.
+func typeOf(values []string) shape.Type {
+	all := func(is func(string) bool) bool {
+		return !slices.ContainsFunc(values, func(v string) bool { return !is(v) })
+	}
+	isBool := func(v string) bool { _, ok := ParseBool(v); return ok }
+	isDate := func(v string) bool { _, ok := parseDate(v, english); return ok }
+	isNumber := func(v string) bool {
+		isCode := len(v) > 1 && v[0] == '0' && v[1] != '.' && v[1] != ',' || v[0] == '+'
+		_, ok := parseNumber(v, english)
+		return ok && !isCode
+	}
+	switch {
+	case all(isBool) && slices.ContainsFunc(values, func(v string) bool { return v != "0" && v != "1" }):
+		return shape.TypeBoolean
+	case all(isDate):
+		return shape.TypeDate
+	case all(isNumber):
+		return shape.TypeNumber
+	}
+	return shape.TypeText
+}

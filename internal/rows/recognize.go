@@ -1,0 +1,288 @@
+package rows
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"prospector/internal/address"
+	"prospector/internal/shape"
+)
+
+// fullName is the name of a column that sets first_name and last_name.
+const fullName = "full_name"
+
+// FullName returns the target of a column with full names, for tables whose records have a first_name
+// and a last_name.
+func FullName() Target {
+	return Target{Column: fullName, Member: fullName, Field: shape.Field{Type: shape.TypeText}}
+}
+
+// Confidence is how sure it is that a column sets a field.
+type Confidence string
+
+const (
+	Exact   Confidence = "exact"   // the column has the name of the field, or was mapped to it
+	Known   Confidence = "known"   // the table of names has the column
+	Guessed Confidence = "guessed" // the content of the column says so
+)
+
+func confidenceOf(rank int) Confidence {
+	if rank == 0 {
+		return Exact
+	}
+	return Known
+}
+
+// names finds fields by names of columns.
+type names struct {
+	fields map[string]bool        // the names of all fields
+	folded map[string][]knownName // by foldHeader
+}
+
+// knownName is a name that a column of a field may have.
+type knownName struct {
+	field string
+	rank  int // lower is better if several columns have names of one field; 0 for the name itself
+}
+
+func namesOf[T targeting](fields Fields[T]) *names {
+	n := &names{fields: map[string]bool{}, folded: map[string][]knownName{}}
+	for field, t := range fields.Targets {
+		n.fields[field] = true
+		n.add(field, field, 0)
+		if label := t.target().Field.Label; strings.HasPrefix(field, shape.CustomPrefix) {
+			n.add(label, field, 1)
+			n.add(strings.TrimPrefix(field, shape.CustomPrefix), field, 2)
+		}
+	}
+	for field, list := range headersOf(fields.Entity) {
+		if !n.fields[field] {
+			continue
+		}
+		for i, name := range list {
+			n.add(name, field, 10+i)
+		}
+	}
+	return n
+}
+
+func (n *names) add(name, field string, rank int) {
+	key := foldHeader(name)
+	if key != "" {
+		n.folded[key] = append(n.folded[key], knownName{field, rank})
+	}
+}
+
+// find returns the field that a column with this name probably sets, or nil.
+func (n *names) find(name string) *knownName {
+	for _, spelling := range []string{name, fieldName(name)} {
+		if n.fields[spelling] {
+			return &knownName{field: spelling}
+		}
+	}
+	found := n.all(name)
+	if len(found) == 0 {
+		return nil
+	}
+	return &found[0]
+}
+
+// all returns the fields that a column with this name may set, the most probable first.
+func (n *names) all(name string) []knownName {
+	found := slices.Clone(n.folded[foldHeader(name)])
+	slices.SortFunc(found, func(a, b knownName) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), strings.Compare(a.field, b.field))
+	})
+	return found
+}
+
+// candidate is a field that a column may set.
+type candidate struct {
+	at    int // the column
+	field string
+	rank  int
+	empty bool // the sample has no value
+}
+
+// place decides which fields the columns of a CSV file set: what the mapping says, or else the best
+// column for each field.
+func (c *Columns[T]) place(sample []Row, delimiter byte) {
+	values := sampleOf(sample, len(c.columns))
+	c.places = make([]column[T], len(c.columns))
+	done := map[string]bool{} // by field
+	var list []candidate
+	for i, name := range c.columns {
+		c.places[i].name = name
+		if field, mapped := c.mapping[name]; mapped && slices.Index(c.columns, name) == i {
+			c.set(i, field, Exact, done)
+			continue
+		}
+		found := c.names.all(name)
+		if exact := c.names.find(name); exact != nil {
+			found = append([]knownName{*exact}, found...)
+		}
+		for _, known := range found {
+			if c.fits(known.field, values[i]) {
+				list = append(list, candidate{i, known.field, known.rank, len(values[i]) == 0})
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b candidate) int {
+		if a.empty != b.empty && a.rank > 0 && b.rank > 0 {
+			if a.empty {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Compare(a.rank, b.rank)
+	})
+	for _, one := range list {
+		isShown := one.field == "add_tags" && one.rank > 0 && done["tags"] // beside their ids
+		if c.isFree(one.at, one.field, done) && !isShown {
+			c.set(one.at, one.field, confidenceOf(one.rank), done)
+		}
+	}
+	c.placeNames(done)
+	c.guess(values, done)
+	c.decideStyles(values, delimiter)
+	var none T
+	for _, p := range c.places {
+		if p.target == none {
+			c.ignore(p.name)
+		}
+	}
+}
+
+// Check returns an error if no column of a CSV file sets a field.
+func (c *Columns[T]) Check() error {
+	var none T
+	if c.columns == nil || slices.ContainsFunc(c.places, func(p column[T]) bool { return p.target != none }) {
+		return nil
+	}
+	return invalid("mapping", "no column is a field of %s: %s; map the columns to fields", c.fields.Entity, listed(c.columns))
+}
+
+func (c *Columns[T]) set(at int, field string, confidence Confidence, done map[string]bool) {
+	p := &c.places[at]
+	p.target, p.confidence = c.fields.Targets[field], confidence
+	if field != "" {
+		done[field] = true
+	}
+}
+
+// isFree reports whether a column may still set a field.
+func (c *Columns[T]) isFree(at int, field string, done map[string]bool) bool {
+	var none T
+	return c.places[at].target == none && !done[field] && !c.mapped[field]
+}
+
+// fits reports whether the values of a column can be those of a field: references are ids.
+func (c *Columns[T]) fits(field string, values []string) bool {
+	t := c.fields.Targets[field].target()
+	isID := t.Field.Type == shape.TypeReference && !t.List && t.Column == t.Field.Key || t.Member == "id" && t.Field.Type != shape.TypeText
+	if !isID || len(values) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(values, func(v string) bool {
+		_, err := shape.ParseID(strings.TrimSpace(v))
+		return err == nil
+	})
+}
+
+// placeNames decides what a column that is only called name contains: the other half of the name if one
+// column has a half, or else full names.
+func (c *Columns[T]) placeNames(done map[string]bool) {
+	for i, p := range c.places {
+		_, mapped := c.mapping[p.name]
+		if mapped || p.confidence != Known || p.target.target().Member != fullName || !halfNames[foldHeader(p.name)] {
+			continue
+		}
+		switch first, last := done["first_name"], done["last_name"]; {
+		case first && !last:
+			c.set(i, "last_name", Known, done)
+		case last && !first:
+			c.set(i, "first_name", Known, done)
+		}
+	}
+}
+
+// guess finds the columns of addresses by their values.
+func (c *Columns[T]) guess(values [][]string, done map[string]bool) {
+	isEmail := func(v string) bool { first, _, ok := Email(v); return ok && strings.Contains(first, ".") }
+	isProfile := func(v string) bool { return strings.Contains(address.LinkedIn(v), "linkedin.com/in/") }
+	isCompany := func(v string) bool { return strings.Contains(address.LinkedIn(v), "linkedin.com/company/") }
+	isWebsite := func(v string) bool {
+		_, _, err := address.SplitWebsite(v)
+		lower := strings.ToLower(v)
+		return err == nil && !isProfile(v) && !isCompany(v) && (strings.Contains(lower, "www.") || strings.Contains(lower, "://"))
+	}
+	profile := isProfile
+	if _, isPerson := c.fields.Targets["first_name"]; !isPerson {
+		profile = isCompany
+	}
+	for _, one := range []struct {
+		field string
+		is    func(string) bool
+	}{{"email", isEmail}, {"linkedin_url", profile}, {"website", isWebsite}} {
+		if _, known := c.fields.Targets[one.field]; !known {
+			continue
+		}
+		for i := range c.places {
+			_, mapped := c.mapping[c.places[i].name]
+			if !mapped && c.isFree(i, one.field, done) && mostly(values[i], one.is) {
+				c.set(i, one.field, Guessed, done)
+			}
+		}
+	}
+}
+
+// mostly reports whether at least four of five values, and at least one, satisfy is.
+func mostly(values []string, is func(string) bool) bool {
+	n := 0
+	for _, v := range values {
+		if is(v) {
+			n++
+		}
+	}
+	return n > 0 && 5*n >= 4*len(values)
+}
+
+// sampleOf returns the values of each column that are not empty.
+func sampleOf(sample []Row, columns int) [][]string {
+	values := make([][]string, columns)
+	for _, row := range sample {
+		for i := range min(columns, len(row.Cells)) {
+			if text := strings.TrimFunc(UnescapeFormula(row.Cells[i]), isBlank); text != "" && row.Err == nil && !isNoValue(text, false) {
+				values[i] = append(values[i], text)
+			}
+		}
+	}
+	return values
+}
+
+// decideStyles decides how the numbers and dates of each column are written.
+func (c *Columns[T]) decideStyles(values [][]string, delimiter byte) {
+	var all []string // of the columns with numbers and dates
+	isStyled := func(i int) bool {
+		var none T
+		if c.places[i].target == none {
+			return false
+		}
+		typ := c.places[i].target.target().Field.Type
+		return typ == shape.TypeNumber || typ == shape.TypeDate
+	}
+	for i := range c.places {
+		if isStyled(i) {
+			all = append(all, values[i]...)
+		}
+	}
+	for i := range c.places {
+		switch {
+		case c.locale != nil:
+			c.places[i].style = *c.locale
+		case isStyled(i):
+			c.places[i].style = styleOf(values[i], all, delimiter)
+		}
+	}
+}

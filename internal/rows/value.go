@@ -1,0 +1,236 @@
+package rows
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"prospector/internal/address"
+	"prospector/internal/shape"
+)
+
+// Target is the field that a column sets.
+type Target struct {
+	Column string // the name of the field in mappings, such as "account_website"
+	Member string // the member of the record that it sets, such as "scoring.heat_score"
+	Field  shape.Field
+	List   bool
+	// Names says that the entries of a list are names that consist of letters from a to z, digits and
+	// spaces, or ids.
+	Names bool
+}
+
+func (t *Target) target() *Target { return t }
+
+// What is wrong with a value.
+const (
+	meansNothing = "means no value"
+	notText      = "is not text in the encoding of the file"
+	onlyFirst    = "is a further address; only the first is kept"
+	notAddress   = "is not an email address"
+	notLinkedIn  = "is not a LinkedIn URL"
+)
+
+// fromText converts text, of a cell or a JSON string, to a value of the field. The value is absent if
+// there is none. Other rules of the field are checked when the record is decoded.
+func (t *Target) fromText(text string, s Style) (v shape.Value, dropped []Dropped) {
+	drop := func(value, message string, notice bool) {
+		dropped = append(dropped, Dropped{Value: value, Message: message, Notice: notice})
+	}
+	if !utf8.ValidString(text) {
+		drop(text, notText, false)
+		return v, dropped
+	}
+	if t.List {
+		return t.list(text)
+	}
+	bare := strings.TrimFunc(text, isBlank)
+	if i := slices.IndexFunc(t.Field.Enum, func(key string) bool { return key == text || strings.EqualFold(key, bare) }); i >= 0 {
+		if slices.Contains(t.Field.Enum, text) {
+			return str(text), nil
+		}
+		return str(t.Field.Enum[i]), nil
+	}
+	isName := t.Field.IsLine()
+	switch {
+	case bare == "":
+		return v, nil
+	case isNoValue(bare, isName):
+		drop(text, meansNothing, true)
+		return v, dropped
+	}
+	switch t.Field.Type {
+	case shape.TypeNumber:
+		if v = number(bare, s); v.Kind == shape.Num {
+			return v, nil
+		}
+		message := "is not a number"
+		if t.Field.Integer {
+			message = "is not an integer"
+		}
+		drop(text, message, false)
+		return shape.Value{}, dropped
+	case shape.TypeBoolean:
+		if b, ok := ParseBool(bare); ok {
+			return shape.Value{Kind: shape.Bool, True: b}, nil
+		}
+		drop(text, "is not true or false", false)
+		return v, dropped
+	case shape.TypeDate:
+		if date, ok := parseDate(bare, s); ok {
+			return str(date), nil
+		}
+		drop(text, "is not a date such as 2026-03-01", false)
+		return v, dropped
+	case shape.TypeText:
+		switch {
+		case t.Field.Format == "email":
+			first, others, ok := Email(bare)
+			if !ok {
+				drop(text, notAddress, false)
+				return v, dropped
+			}
+			for _, other := range others {
+				drop(other, onlyFirst, true)
+			}
+			return str(first), dropped
+		case t.Field.Format == "website" || t.Field.Format == "domain":
+			return str(website(bare)), nil
+		case t.Field.Format != "":
+			return str(bare), nil
+		case strings.HasSuffix(t.Member, "linkedin_url"):
+			if !strings.Contains(strings.ToLower(bare), "linkedin.") {
+				drop(text, notLinkedIn, false)
+				return v, dropped
+			}
+			return str(bare), nil
+		case isName:
+			return str(oneLine(bare)), nil
+		}
+		return str(text), nil
+	}
+	return str(bare), nil
+}
+
+func str(s string) shape.Value { return shape.Value{Kind: shape.String, Text: s} }
+
+// number converts the text of a number. Text that is not a number stays a string.
+func number(text string, s Style) shape.Value {
+	if jsonNumber.MatchString(text) && (!s.Comma || !strings.Contains(text, ".")) {
+		return shape.Value{Kind: shape.Num, Text: text}
+	}
+	if n, ok := parseNumber(text, s); ok {
+		return shape.Value{Kind: shape.Num, Text: strconv.FormatFloat(n, 'f', -1, 64)}
+	}
+	return str(text)
+}
+
+// oneLine replaces line breaks and other control characters by spaces.
+func oneLine(text string) string {
+	if !strings.ContainsFunc(text, address.IsLineBreak) {
+		return text
+	}
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || address.IsLineBreak(r) }), " ")
+}
+
+// website returns the first website in a cell, or the text if there is none.
+func website(text string) string {
+	if _, _, err := address.SplitWebsite(text); err == nil {
+		return text
+	}
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;|<>()", r) }) {
+		if _, _, err := address.SplitWebsite(part); err == nil && strings.Contains(part, ".") {
+			return part
+		}
+	}
+	return text
+}
+
+// list converts a cell that holds a list.
+func (t *Target) list(text string) (v shape.Value, dropped []Dropped) {
+	separators := "|;"
+	if t.Names || !strings.ContainsAny(text, separators) && !t.allows(text) {
+		separators = "|;,\n"
+	}
+	v = shape.Value{Kind: shape.List}
+	for _, entry := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
+		one, notices := t.entry(entry)
+		if dropped = append(dropped, notices...); one != "" {
+			v.Items = append(v.Items, str(one))
+		}
+	}
+	if len(v.Items) == 0 {
+		return shape.Value{}, dropped
+	}
+	return v, dropped
+}
+
+// allows reports whether a text is an allowed value.
+func (t *Target) allows(text string) bool {
+	return slices.Contains(t.Field.Enum, text) || slices.Contains(t.Field.Enum, strings.TrimSpace(text))
+}
+
+// entry converts one entry of a list.
+func (t *Target) entry(text string) (entry string, dropped []Dropped) {
+	bare := strings.TrimFunc(text, isBlank)
+	i := slices.IndexFunc(t.Field.Enum, func(key string) bool { return strings.EqualFold(key, bare) })
+	switch {
+	case bare == "":
+		return "", nil
+	case slices.Contains(t.Field.Enum, text):
+		return text, nil
+	case i >= 0:
+		return t.Field.Enum[i], nil
+	case isNoValue(bare, false):
+		return "", []Dropped{{Value: text, Message: meansNothing, Notice: true}}
+	case !t.Names:
+		return bare, nil
+	}
+	if entry = t.Name(bare); entry == "" {
+		return "", []Dropped{{Value: text, Message: "has no letters that a tag can have"}}
+	}
+	return entry, nil
+}
+
+// Name returns the name of a tag as it can be stored. An id stays as it is.
+func (t *Target) Name(text string) string {
+	if _, err := shape.ParseID(text); err == nil {
+		return text
+	}
+	return Transliterate(text)
+}
+
+// plainText converts the text of a file that this service wrote, which needs no interpretation.
+func (t *Target) plainText(text string) shape.Value {
+	if t.List {
+		v := shape.Value{Kind: shape.List}
+		for _, entry := range Split(text) {
+			v.Items = append(v.Items, t.plainEntry(entry))
+		}
+		return v
+	}
+	v := t.plainEntry(text)
+	switch t.Field.Type {
+	case shape.TypeNumber:
+		if jsonNumber.MatchString(v.Text) {
+			v.Kind = shape.Num
+		}
+	case shape.TypeBoolean:
+		if v.Text == "true" || v.Text == "false" {
+			return shape.Value{Kind: shape.Bool, True: v.Text == "true"}
+		}
+	}
+	return v
+}
+
+// plainEntry keeps free text as it is. Other values are trimmed, unless the field allows the value
+// with its spaces.
+func (t *Target) plainEntry(text string) shape.Value {
+	isFree := t.Field.Type == shape.TypeText && t.Field.Format == ""
+	if !isFree && !slices.Contains(t.Field.Enum, text) {
+		text = strings.TrimSpace(text)
+	}
+	return str(text)
+}

@@ -1,0 +1,41 @@
+package rows
+
+import "strings"
+
+// booleans are the words for yes and no, in lower case.
+var booleans = map[string]bool{
+	"true": true, "yes": true, "y": true, "1": true, "on": true, "x": true, "✓": true, "✔": true,
+	"ja": true, "j": true, "wahr": true, "oui": true, "o": true, "vrai": true, "sí": true, "si": true, "s": true, "verdadero": true,
+	"false": false, "no": false, "n": false, "0": false, "off": false,
+	"nein": false, "falsch": false, "non": false, "faux": false, "falso": false,
+}
+
+// ParseBool returns the meaning of a word for yes or no in English, German, French or Spanish.
+func ParseBool(text string) (value, ok bool) {
+	value, ok = booleans[strings.ToLower(strings.TrimSpace(text))]
+	return value, ok
+}
+
+// noValues are the words that people write where they have no value, folded without spaces and final
+// dots. Those that are true may also be somebody's name.
+var noValues = map[string]bool{
+	"-": false, "--": false, "---": false, "–": false, "—": false, "?": false, "??": false, ".": false, "/": false, "n/a": false, "#n/a": false, "#n/v": false, "#nv": false,
+	"#name?": false, "#ref!": false, "#value!": false, "#wert!": false, "#bezug!": false, "k.a": false, "k/a": false, "(blank)": false, "(empty)": false, "(leer)": false, "(none)": false,
+	"(null)": false, "<null>": false, "unknown": false, "unbekannt": false, "inconnu": false, "inconnue": false, "desconocido": false, "desconocida": false, "keineangabe": false,
+	"keineangaben": false, "nichtbekannt": false, "nonrenseigné": false, "nondisponible": false, "nodisponible": false, "sindatos": false, "notavailable": false, "notapplicable": false,
+	"n.n": false, "n.v": false, "n.a": false, "n.c": false, "n.d": false, "s/d": false, "tbd": false, "undefined": false, "nan": true, "null": true, "nil": true, "none": true, "na": true, "ka": true,
+	"keine": true, "aucun": true, "ninguno": true,
+}
+
+// isNoValue reports whether a text stands for no value. In names only those that nobody has do.
+func isNoValue(text string, isName bool) bool {
+	if len(text) > 20 {
+		return false
+	}
+	folded := strings.ToLower(strings.ReplaceAll(text, " ", ""))
+	mayBeName, is := noValues[folded]
+	if !is && len(folded) > 1 {
+		mayBeName, is = noValues[strings.TrimSuffix(folded, ".")]
+	}
+	return is && !(isName && mayBeName)
+}

@@ -1,0 +1,164 @@
+package store
+
+import (
+	"context"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// Place is where a value is stored in an organization.
+type Place struct {
+	Bucket string
+	Key    string
+}
+
+const (
+	// placesPerView is the number of entries that FindValues reads in one transaction.
+	placesPerView = 5000
+	// editsPerUpdate is the number of values that EditValues writes in one transaction.
+	editsPerUpdate = 250
+)
+
+// FindValues returns where the records, parts and jobs of an organization are stored that match. Damaged values are
+// passed as they are.
+func (s *Store) FindValues(ctx context.Context, org uuid.UUID, matches func(value []byte) bool) (found []Place, err error) {
+	var buckets []string
+	err = s.View(org, func(tx *Tx) error {
+		if tx.orgBkt == nil {
+			return nil
+		}
+		return tx.orgBkt.ForEachBucket(func(name []byte) error {
+			if n := string(name); strings.HasSuffix(n, ".rec") || strings.HasSuffix(n, partSuffix) || n == jobsBucket {
+				buckets = append(buckets, n)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, bucket := range buckets {
+		for from, more := []byte(nil), true; more; {
+			read := 0
+			more = false
+			err := s.View(org, func(tx *Tx) error {
+				return tx.scan(bucket, from, func(key, value []byte) (bool, error) {
+					if read++; read > placesPerView {
+						from, more = append([]byte(nil), key...), true
+						return false, ctx.Err()
+					}
+					if matches(value) {
+						found = append(found, Place{bucket, string(key)})
+					}
+					return true, nil
+				})
+			})
+			if err != nil {
+				return found, err
+			}
+		}
+	}
+	return found, nil
+}
+
+// EditValues changes the JSON in the values at the given places, a few per transaction. edit returns nil for what stays
+// as it is. The records of the given tables keep their keys in step, with a change that names no fields. It leaves out
+// damaged values.
+func (s *Store) EditValues(
+	ctx context.Context, org uuid.UUID, actor Actor, tables []ShapedTable, places []Place, edit func(json []byte) []byte,
+) (edited int, err error) {
+	shaped := map[string]*table{}
+	for _, t := range tables {
+		shaped[t.untyped().rec] = t.untyped()
+	}
+	for len(places) > 0 {
+		some := places[:min(editsPerUpdate, len(places))]
+		places = places[len(some):]
+		n := 0
+		err := s.Update(ctx, org, actor, func(tx *Tx) error {
+			n = 0
+			for _, p := range some {
+				ok, err := tx.editValue(shaped[p.Bucket], p, edit)
+				if err != nil && !IsDamagedRecord(err) {
+					return err
+				}
+				if ok {
+					n++
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return edited, err
+		}
+		edited += n
+	}
+	return edited, nil
+}
+
+func (tx *Tx) editValue(t *table, p Place, edit func([]byte) []byte) (edited bool, err error) {
+	key := []byte(p.Key)
+	stored := tx.get(p.Bucket, key)
+	switch {
+	case stored == nil:
+		return false, nil
+	case t != nil && len(key) == 16:
+		return t.edit(tx, uuid.UUID(key), edit)
+	case strings.HasSuffix(p.Bucket, ".rec"):
+		change, private, public, err := decodeValue(tx.place(p.Bucket, key), stored)
+		if err != nil {
+			return false, nil // check reports it
+		}
+		a, b := edit(public), edit(private)
+		if a == nil && b == nil {
+			return false, nil
+		}
+		if a == nil {
+			a = public
+		}
+		if b == nil {
+			b = private
+		}
+		tx.put(p.Bucket, key, encodeValue(tx.place(p.Bucket, key), change, versionOf(stored), b, a))
+		return true, nil
+	}
+	value, err := unseal(tx.place(p.Bucket, key), stored)
+	if err != nil {
+		return false, nil // check reports it
+	}
+	if value = edit(value); value == nil {
+		return false, nil
+	}
+	tx.put(p.Bucket, key, seal(tx.place(p.Bucket, key), value))
+	return true, nil
+}
+
+// edit changes the JSON of a record.
+func (t *table) edit(tx *Tx, id uuid.UUID, edit func([]byte) []byte) (edited bool, err error) {
+	was := t.newRecord()
+	d, err := t.get(tx, id, was)
+	if err != nil {
+		return false, err
+	}
+	_, private, err := t.getUndecoded(tx, id)
+	if err != nil {
+		return false, err
+	}
+	a, b := edit(d.JSON), edit(private)
+	if a == nil && b == nil {
+		return false, nil
+	}
+	if a == nil {
+		a = d.JSON
+	}
+	if b == nil {
+		b = private
+	}
+	rec := t.newRecord()
+	if err := t.unmarshal(id, a, b, rec); err != nil {
+		return false, err
+	}
+	_, err = t.write(tx, d, was, rec, Updated, nil)
+	return err == nil, err
+}
