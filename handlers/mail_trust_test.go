@@ -75,6 +75,30 @@ func TestAddressChangedBeforeRetry(t *testing.T) {
 	m.checkConsistency()
 }
 
+// TestAddressChangedInFlight checks that the message to the new address is sent once, also if the sequences
+// are advanced while the server has not answered yet.
+func TestAddressChangedInFlight(t *testing.T) {
+	m := newMailer(t)
+	ids := contactsOf(m.Org, "bob")
+	m.server.Reply(answering("RCPT", "450 4.2.1 busy"))
+	campaign := m.sends(oneMail, "", ids...)
+	m.run()
+	m.Write.Patch("/v1/contacts/"+ids[0], `{"email": "robert@initech.example"}`).Is(200)
+	gate, at := m.holdMessages()
+	m.app.Clock.Advance(time.Hour)
+	m.app.Work()
+	apptest.Receive(t, at, "a message")
+	m.sends(oneMail, "", contactsOf(m.Org, "eve")...) // advances the sequences
+	m.app.Clock.Advance(time.Hour)
+	m.app.Work()
+	apptest.Receive(t, at, "another message")
+	close(gate)
+	m.run()
+	m.wantSequence(campaign, ids[0], "completed sent")
+	m.arrived("robert Hello bob", "eve Hello eve")
+	m.checkConsistency()
+}
+
 // TestGapAfterOutage checks that the messages of a sender keep their gap when the mail server works
 // again, and that those which could not be sent do not count against the cap.
 func TestGapAfterOutage(t *testing.T) {

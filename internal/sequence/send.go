@@ -149,6 +149,8 @@ func (r *sequenceRun) dropMisaddressed(i int) error {
 	}
 	r.s.state.MarkUnsent(h.StepIndex, h.MessageID)
 	h.MessageID = uuid.NullUUID{}
+	state := &r.s.state.Steps[i]
+	state.Retry, state.NeedsSlot = shape.Time{}, false // else the next message would be due while it is in flight
 	return nil
 }
 
