@@ -25,7 +25,7 @@ func TestSimulateWholeCampaign(t *testing.T) {
 	}
 	days += `{"date": "2026-03-09", "sends": 80, "tasks": 0}, {"date": "2026-03-10", "sends": 20, "tasks": 0}`
 	simSums(p.Org, campaign, nil, `{"contacts": 300, "sends": 600, "tasks": 0, "skipped": {}, "held": {}, "per_day": [`+days+`],
-		"first_at": "2026-03-02T10:00:00.000Z", "last_at": "2026-03-10T09:19:00.000Z"}`)
+		"first_at": "2026-03-02T10:00:00.000Z", "last_at": "2026-03-10T09:19:00.000Z", "people": {"reached": 300, "sends": 300, "tasks": 0, "skipped": {}, "held": {}}}`)
 	want := simulatedSends(simulated(t, p.Org, campaign, nil))
 	p.Write.Patch(campaign, `{"status": "active"}`).Is(200)
 	p.to("03-20 00:00")
@@ -88,7 +88,7 @@ func TestSimulateBehindOthers(t *testing.T) {
 		t.Errorf("what has happened: %+v", plan.Steps)
 	}
 	simSums(p.Org, running, nil, `{"contacts": 1, "sends": 1, "tasks": 0, "skipped": {}, "held": {}, "per_day": [{"date": "2026-03-03", "sends": 1, "tasks": 0}],
-		"first_at": "2026-03-03T10:00:00.000Z", "last_at": "2026-03-03T10:00:00.000Z"}`)
+		"first_at": "2026-03-03T10:00:00.000Z", "last_at": "2026-03-03T10:00:00.000Z", "people": {"reached": 1, "sends": 1, "tasks": 0, "skipped": {}, "held": {}}}`)
 	// So it happens.
 	expected := simulatedSends(simulated(t, p.Org, next, nil))
 	p.Write.Patch(next, `{"status": "active"}`).Is(200)
@@ -98,7 +98,7 @@ func TestSimulateBehindOthers(t *testing.T) {
 	}
 	// Stopped sequences are skipped with the reason of the API.
 	p.Write.Patch("/v1/contacts/"+contacts[0], `{"do_not_contact": true}`).Is(200)
-	simSums(p.Org, next, map[string]any{"contact_ids": []string{contacts[0], contacts[4]}}, `{"contacts": 2, "sends": 0, "tasks": 0, "skipped": {"opted_out": 1}, "held": {}, "per_day": [], "first_at": null, "last_at": null}`)
+	simSums(p.Org, next, map[string]any{"contact_ids": []string{contacts[0], contacts[4]}}, `{"contacts": 2, "sends": 0, "tasks": 0, "skipped": {"opted_out": 1}, "held": {}, "per_day": [], "first_at": null, "last_at": null, "people": {"reached": 0, "sends": 0, "tasks": 0, "skipped": {"opted_out": 1}, "held": {}}}`)
 }
 
 // What did not fit into a day's cap is sent on the next business day at the hour of its step, not at

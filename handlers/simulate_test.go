@@ -125,7 +125,7 @@ func TestSimulateAnswer(t *testing.T) {
 			{"step_index": 7, "type": "auto_email", "action": "skip", "done": false, "due_at": "2026-03-03T10:00:00.000Z", "reason": "day 1 of the sequence at 10:00; the contact has no email address",
 				"subject": null, "message": null, "missing": []}]}],
 		"summary": {"contacts": 2, "sends": 0, "tasks": 4, "skipped": {"no_address": 1}, "held": {"missing_value": 1}, "per_day": [{"date": "2026-03-02", "sends": 0, "tasks": 4}],
-			"first_at": "2026-03-02T11:00:00.000Z", "last_at": "2026-03-02T12:00:00.000Z"},
+			"first_at": "2026-03-02T11:00:00.000Z", "last_at": "2026-03-02T12:00:00.000Z", "people": {"reached": 2, "sends": 0, "tasks": 2, "skipped": {"no_address": 1}, "held": {"missing_value": 1}}},
 		"pagination": {"page": 1, "page_size": 50, "total_count": 2, "total_pages": 1}, "meta": {"timestamp": "2026-03-02T09:00:00.000Z"}}`)
 
 	// Each token without a value is reported once, in order.
@@ -184,11 +184,11 @@ func TestSimulateContacts(t *testing.T) {
 
 	empty := simCampaign(org, simAudience(org), nil, []simStep{simCall(0, 0, 10)})
 	org.Read.Post(empty+"/simulate", nil).Is(200, `{"data": [],
-		"summary": {"contacts": 0, "sends": 0, "tasks": 0, "skipped": {}, "held": {}, "per_day": [], "first_at": null, "last_at": null},
+		"summary": {"contacts": 0, "sends": 0, "tasks": 0, "skipped": {}, "held": {}, "per_day": [], "first_at": null, "last_at": null, "people": {"reached": 0, "sends": 0, "tasks": 0, "skipped": {}, "held": {}}},
 		"pagination": {"page": 1, "page_size": 50, "total_count": 0, "total_pages": 0}, "meta": {"timestamp": "<time>"}}`)
 	// A page has the summary of all contacts. Pages behind the last are empty.
 	const summary = `{"contacts": 129, "sends": 0, "tasks": 129, "skipped": {}, "held": {}, "per_day": [{"date": "2026-03-02", "sends": 0, "tasks": 129}],
-		"first_at": "2026-03-02T10:00:00.000Z", "last_at": "2026-03-02T10:00:00.000Z"}`
+		"first_at": "2026-03-02T10:00:00.000Z", "last_at": "2026-03-02T10:00:00.000Z", "people": {"reached": 129, "sends": 0, "tasks": 129, "skipped": {}, "held": {}}}`
 	second := org.Read.Post(campaign+"/simulate", `{"page": 2, "page_size": 100}`).Is(200, `{"data": "<any>", "summary": `+summary+`,
 		"pagination": {"page": 2, "page_size": 100, "total_count": 129, "total_pages": 2}, "meta": "<any>"}`)
 	if n := len(second.Value("data").([]any)); n != 29 {
@@ -369,7 +369,7 @@ func TestSimulateUnreachable(t *testing.T) {
 		simSays(t, p, wants[i]...)
 	}
 	simSums(org, campaign, nil, `{"contacts": 5, "sends": 6, "tasks": 4, "skipped": {"duplicate_address": 3, "no_address": 2}, "held": {}, "per_day": [{"date": "2026-03-02", "sends": 3, "tasks": 0},
-		{"date": "2026-03-03", "sends": 0, "tasks": 4}, {"date": "2026-03-04", "sends": 3, "tasks": 0}], "first_at": "2026-03-02T10:00:00.000Z", "last_at": "2026-03-04T04:00:00.000Z"}`)
+		{"date": "2026-03-03", "sends": 0, "tasks": 4}, {"date": "2026-03-04", "sends": 3, "tasks": 0}], "first_at": "2026-03-02T10:00:00.000Z", "last_at": "2026-03-04T04:00:00.000Z", "people": {"reached": 4, "sends": 3, "tasks": 4, "skipped": {"duplicate_address": 1, "no_address": 1}, "held": {}}}`)
 }
 
 // TestSimulateThreads checks that an email without a subject is a reply to the email sent before

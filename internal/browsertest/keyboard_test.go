@@ -30,7 +30,8 @@ func (b *tab) press(selector, text string) {
 	b.clicks++
 }
 
-// tabTo presses Tab until an element has the focus, which must be visible.
+// tabTo presses Tab until an element has the focus, which must be visible, or Shift Tab if the element comes before what
+// has the focus: a table in between loads further rows as the focus reaches them.
 func (b *tab) tabTo(selector, text string) {
 	b.t.Helper()
 	element := find(selector, text)
@@ -43,7 +44,11 @@ func (b *tab) tabTo(selector, text string) {
 			}
 			return
 		}
-		b.keys(kb.Tab)
+		if eval[bool](b, `Boolean(document.activeElement.compareDocumentPosition(`+element+`) & Node.DOCUMENT_POSITION_PRECEDING)`) {
+			b.run(chromedp.KeyEvent(kb.Tab, chromedp.KeyModifiers(input.ModifierShift)))
+		} else {
+			b.keys(kb.Tab)
+		}
 	}
 	b.t.Fatalf("Tab does not reach %s %q; the focus is on %s", selector, text, eval[string](b, `document.activeElement.outerHTML.slice(0, 200)`))
 }

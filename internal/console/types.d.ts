@@ -23,7 +23,8 @@ type Keyed = { keys: unknown[]; items: unknown[] };
 // What a hole of a template can have. A function is the handler of an event.
 type Hole = ((event: any) => unknown) | {} | null | undefined;
 
-type Params = { path: string; args: Record<string, string>; search: URLSearchParams };
+// The address of a page, and the first row that its table had when it was left.
+type Params = { path: string; row?: number; args: Record<string, string>; search: URLSearchParams };
 type Keys = Record<string, (event: KeyboardEvent) => void>;
 // A page: load returns its model, view renders it, close ends what load began. A model with isDirty is left only after a
 // question.

@@ -11,14 +11,59 @@ import (
 
 // SimulationSummary counts the steps of all simulated contacts that have not ended yet.
 type SimulationSummary struct {
-	Contacts int            `json:"contacts" doc:"The number of simulated contacts."`
-	Sends    int            `json:"sends" doc:"The number of emails that are sent."`
-	Tasks    int            `json:"tasks" doc:"The number of Tasks."`
-	Skipped  map[string]int `json:"skipped" doc:"The number of skipped steps by reason: those of a sequence, campaign_ended, missing_value, no_owner, never_due."`
-	Held     map[string]int `json:"held" doc:"The number of held steps by reason: missing_value, or waits_for_held_step."`
-	PerDay   []SimulatedDay `json:"per_day" doc:"The days on which something happens, in the time zone of the organization. What is overdue happens today."`
-	FirstAt  shape.Time     `json:"first_at" doc:"When the first email is sent or Task is due. Null if there is none."`
-	LastAt   shape.Time     `json:"last_at" doc:"When the last email is sent or Task is due. Null if there is none."`
+	Contacts int             `json:"contacts" doc:"The number of simulated contacts."`
+	Sends    int             `json:"sends" doc:"The number of emails that are sent."`
+	Tasks    int             `json:"tasks" doc:"The number of Tasks."`
+	Skipped  map[string]int  `json:"skipped" doc:"The number of skipped steps by reason: those of a sequence, campaign_ended, missing_value, no_owner, never_due."`
+	Held     map[string]int  `json:"held" doc:"The number of held steps by reason: missing_value, or waits_for_held_step."`
+	PerDay   []SimulatedDay  `json:"per_day" doc:"The days on which something happens, in the time zone of the organization. What is overdue happens today."`
+	FirstAt  shape.Time      `json:"first_at" doc:"When the first email is sent or Task is due. Null if there is none."`
+	LastAt   shape.Time      `json:"last_at" doc:"When the last email is sent or Task is due. Null if there is none."`
+	People   SimulatedPeople `json:"people"`
+}
+
+// SimulatedPeople counts contacts. One with several such steps counts once.
+type SimulatedPeople struct {
+	Reached int            `json:"reached" doc:"The number of contacts for whom an email is sent or who have a Task."`
+	Sends   int            `json:"sends" doc:"The number of contacts who receive an email."`
+	Tasks   int            `json:"tasks" doc:"The number of contacts who have a Task."`
+	Skipped map[string]int `json:"skipped" doc:"The number of contacts of whose steps one is skipped, by reason."`
+	Held    map[string]int `json:"held" doc:"The number of contacts of whose steps one is held, by reason."`
+}
+
+// add counts a contact by the actions of its plan.
+func (p *SimulatedPeople) add(c *simulatedContact) {
+	sends, tasks := false, false
+	skipped, held := map[string]bool{}, map[string]bool{}
+	for i := range c.plan {
+		step := &c.plan[i]
+		switch {
+		case step.Done:
+		case step.Action == planner.Skip:
+			skipped[c.skipKey(step.Why)] = true
+		case step.Action == planner.Hold:
+			held[c.skipKey(step.Why)] = true
+		case step.Action == planner.Send:
+			sends = true
+		default:
+			tasks = true
+		}
+	}
+	if sends {
+		p.Sends++
+	}
+	if tasks {
+		p.Tasks++
+	}
+	if sends || tasks {
+		p.Reached++
+	}
+	for reason := range skipped {
+		p.Skipped[reason]++
+	}
+	for reason := range held {
+		p.Held[reason]++
+	}
 }
 
 // SimulatedDay counts what happens on a day.
@@ -37,6 +82,7 @@ var skipKeys = map[planner.SkipCause]string{
 func (s *simulation) summary() (SimulationSummary, error) {
 	sum := SimulationSummary{
 		Contacts: len(s.contacts), Skipped: map[string]int{}, Held: map[string]int{}, PerDay: []SimulatedDay{},
+		People: SimulatedPeople{Skipped: map[string]int{}, Held: map[string]int{}},
 	}
 	cal, err := s.Calendar(s.tx)
 	if err != nil {
@@ -46,6 +92,7 @@ func (s *simulation) summary() (SimulationSummary, error) {
 	var first, last time.Time
 	for i := range s.contacts {
 		c := &s.contacts[i]
+		sum.People.add(c)
 		for j := range c.plan {
 			p := &c.plan[j]
 			if p.Done {

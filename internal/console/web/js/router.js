@@ -40,7 +40,7 @@ export function start(table) {
     if (to === place) return; // the page was not left after all, or only a part of it was chosen
     if (!await mayLeave()) return history.go(place - to);
     place = to;
-    void show(state.scroll || 0);
+    void show(state.scroll || 0, state.row);
   });
   addEventListener('beforeunload', (event) => { if (isDirty()) event.preventDefault(); });
   document.addEventListener('click', (event) => {
@@ -64,7 +64,7 @@ const mayLeave = async () => !isDirty() || confirm({ title: t('Leave without sav
 /** Goes to a path such as /contacts?q=anna. @param {string} path @param {{replace?: boolean}} [options] */
 export async function go(path, { replace = false } = {}) {
   if (!await mayLeave()) return;
-  if (!replace) history.replaceState({ scroll: scrollPosition(), place: place++ }, '');
+  if (!replace) history.replaceState({ scroll: scrollPosition(), row: current.model?.table?.first, place: place++ }, '');
   history[replace ? 'replaceState' : 'pushState']({ scroll: 0, place }, '', prefix + path);
   await show(0);
 }
@@ -77,13 +77,13 @@ export function setSearch(search) {
 
 const scrollPosition = () => document.querySelector('main')?.scrollTop || 0;
 
-/** Loads the page of the current address. @param {number} scroll */
-async function show(scroll) {
+/** Loads the page of the current address. @param {number} scroll @param {number} [row] the first row of its table */
+async function show(scroll, row) {
   abort.abort(new DOMException('another page was opened', 'AbortError'));
   abort = new AbortController();
   const { signal } = abort;
   const path = location.pathname.slice(prefix.length).replace(/(.)\/$/, '$1') || '/';
-  const params = { path, args: {}, search: new URLSearchParams(location.search) };
+  const params = { path, row, args: {}, search: new URLSearchParams(location.search) };
   const route = routes.find((r) => {
     const args = match(r.pattern, path);
     if (args) params.args = args;

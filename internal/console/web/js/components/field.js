@@ -165,3 +165,6 @@ export const yesNo = () => [{ value: 'true', label: t('yes') }, { value: 'false'
 
 /** The options of an enumeration. @param {string[]} values */
 export const optionsOf = (values) => values.map((value) => ({ value, label: words(value) }));
+
+/** The type of a custom field, and its values if it is a choice. @type {FieldOptions[]} */
+export const typeFields = [{ name: 'data_type', label: t('Type'), required: true, options: optionsOf(['text', 'number', 'boolean', 'date', 'enum', 'multi_select']) }, { name: 'allowed_values', label: t('Allowed values'), help: t('with commas, for a choice') }];

@@ -36,6 +36,8 @@ export class Table {
     this.anchor = -1;
     this.generation = 0;
     this.isLate = false;
+    /** @type {number | undefined} */
+    this.wanted = undefined; // the row to scroll to when it is there
     this.resize = new ResizeObserver(() => this.#scheduleDraw());
     this.resize.observe(this.element);
   }
@@ -52,11 +54,11 @@ export class Table {
     for (const load of this.loading.values()) load.abort();
     this.loading.clear();
     this.element.classList.add('dimmed');
-    const first = Math.floor(this.#firstVisible() / blockSize);
+    const first = this.#firstVisible();
     const old = this.blocks;
     this.blocks = new Map();
-    await this.#load(options.first !== undefined ? Math.floor(options.first / blockSize) : first, old);
-    if (options.first !== undefined) this.scrollTo(options.first);
+    this.wanted = options.first;
+    await this.#load(Math.floor((options.first ?? first) / blockSize), old);
   }
 
   rowHeight() {
@@ -181,6 +183,10 @@ export class Table {
         </tbody>
       </table>
       ${this.total === 0 && (this.problem ? html`<p class="notice bad" role="alert">${this.problem}</p>` : this.options.empty?.())}`, this.element);
+    if (this.wanted === undefined || !this.element.clientHeight || !this.blocks.has(Math.floor(this.wanted / blockSize))) return;
+    this.element.scrollTop = Math.ceil((this.wanted * height) / scale); // the row becomes the first one
+    this.wanted = undefined;
+    this.#draw();
   }
 
   /** @param {Column} column @param {number} index */
@@ -237,7 +243,7 @@ export class Table {
             ${selectable && html`<input type="checkbox" aria-label=${t('Select row {n}', { n: number(row + 1) })} .checked=${isSelected}
               @click=${(e) => { e.stopPropagation(); this.toggle(row, e.shiftKey); }}>`}
             ${href ? html`<a class="clip" href=${href(record)} dir="auto">${name}</a>` : onOpen ? html`<button class="clip" type="button" dir="auto" @click=${() => onOpen(record)}>${name}</button>` : html`<span class="clip" dir="auto">${name}</span>`}</span></td>`
-        : html`<td class=${column.number ? 'number' : ''} dir="auto">${column.view(record, row)}</td>`)}
+        : html`<td class=${column.number ? 'number' : ''} data-label=${column.number && `${column.label} `} dir="auto">${column.view(record, row)}</td>`)}
       <td></td>
     </tr>`;
   }

@@ -1,6 +1,6 @@
 // @ts-check
 // An audience: its contacts, or who its contacts are, and the campaigns that send to them.
-import { get, list, newKey, patch, post, remove, schemaOf, tags } from '../api.js';
+import { get, is, list, newKey, patch, post, remove, schemaOf, tags } from '../api.js';
 import { confirm, form } from '../components/dialog.js';
 import { field, knownName, nameOf, resolveAll } from '../components/field.js';
 import { filterBar, sentence } from '../components/filter.js';
@@ -50,15 +50,14 @@ export async function createAudience(view) {
 /** @type {PageModule} */
 export const audiencePage = {
   title: (model) => model.audience.name,
-  async load({ args, search }, signal, previous) {
+  async load({ args, search, row }, signal, previous) {
     const path = `/v1/audiences/${args.id}`;
-    const [audience, campaigns, fields] = await Promise.all([get(path, { signal }), list('/v1/campaigns/list', { page_size: 500, sort: 'name' }, { signal }), contactFields()]);
+    const [audience, campaigns, fields] = await Promise.all([get(path, { signal }), list('/v1/campaigns/list', { page_size: 500, sort: 'name', filters: [is('audiences', args.id)] }, { signal }), contactFields()]);
     const model = Object.assign(previous || {}, {
-      path, audience, fields, isDynamic: audience.type === 'dynamic', q: search.get('q') || '',
-      campaigns: campaigns.data.filter((c) => c.audiences.some((/** @type {Item} */ a) => a.id === args.id)),
+      path, audience, fields, isDynamic: audience.type === 'dynamic', q: search.get('q') || '', campaigns: campaigns.data,
     });
     model.table ??= members(model);
-    void model.table.refresh().catch(() => {});
+    void model.table.refresh({ first: row }).catch(() => {});
     return model;
   },
   view: audienceView, close: (model) => model.table.close(),

@@ -13,6 +13,7 @@ import { isWatched, may, session, update } from '../state.js';
 import { number, t, tn, why } from '../text.js';
 
 const every = 5000; // milliseconds between two readings of a running campaign
+const planEvery = 60_000; // milliseconds between two plans, at least
 const at = (/** @type {Item} */ model) => `/v1/campaigns/${model.campaign.id}`;
 const options = (/** @type {Item[]} */ items) => items.map((x) => ({ value: x.id, label: x.contact_count === undefined ? x.name : `${x.name} (${number(x.contact_count)})` }));
 const audiences = async () => (await list('/v1/audiences/list', { page_size: 500, sort: 'name', filters: [is('status', 'active')] })).data;
@@ -35,13 +36,13 @@ export async function create() {
 /** @type {PageModule} */
 const campaignPage = {
   title: (model) => model.campaign.name,
-  async load({ args, search }, signal, previous) {
+  async load({ args, search, row }, signal, previous) {
     const path = `/v1/campaigns/${args.id}`;
     const [campaign, stats] = await Promise.all([get(path, { signal }), get(`${path}/stats`, { signal })]);
     if (campaign.owner_id) await resolve('users', campaign.owner_id).catch(() => '');
     const model = Object.assign(previous || { plan: null }, { campaign, stats, status: search.get('status') || '', reason: search.get('reason') || '' });
     model.table ??= people(model);
-    void model.table.refresh().catch(() => {});
+    void model.table.refresh({ first: row }).catch(() => {});
     planAgain(model);
     clearTimeout(model.timer);
     if (campaign.status === 'active') model.timer = setTimeout(() => void follow(model), every);
@@ -133,23 +134,28 @@ async function set(model, value) {
   await reload();
 }
 
-/** Reads the plan when something has happened, which is no longer planned then. @param {Item} model */
+/** Reads the plan when something has happened, which is no longer planned then. A large campaign is planned rarely, because that takes long. @param {Item} model */
 function planAgain(model) {
-  const now = JSON.stringify(model.stats);
-  if (!model.plan || model.plannedAt !== now) void plan(model).catch(() => {});
-  model.plannedAt = now;
+  if (!model.plan || JSON.stringify(model.stats) !== model.plannedFor && Date.now() > model.planAfter) void plan(model).catch(() => {});
 }
 
 /** @param {Item} model */
 async function plan(model) {
-  model.plan = (await list(`${at(model)}/simulate`, { page_size: 1 })).summary;
+  const start = Date.now();
+  model.plannedFor = JSON.stringify(model.stats);
+  model.planAfter = Infinity; // one at a time
+  try {
+    model.plan = (await list(`${at(model)}/simulate`, { page_size: 1 })).summary;
+  } finally {
+    model.planAfter = Date.now() + Math.max(planEvery, 50 * (Date.now() - start));
+  }
   update();
   return model.plan;
 }
 
 /** @param {Item} s */
-const summary = (s) => pairs([[t('People'), number(s.contacts)], [t('Emails'), number(s.sends)], [t('Tasks'), number(s.tasks)], [t('First'), s.first_at ? dateTime(s.first_at) : '—'], [t('Last'), s.last_at ? dateTime(s.last_at) : '—'],
-  .../** @type {[string, Item][]} */ ([[t('Skipped'), s.skipped], [t('Held'), s.held]]).flatMap(([label, by]) => Object.entries(by).map(([reason, n]) => /** @type {[string, string]} */ ([label, tn(n, '{n} step: {why}', '{n} steps: {why}', { why: why(reason) })])))]);
+const summary = ({ people: p, ...s }) => pairs([[t('People'), t('{n} of {total} receive something', { n: number(p.reached), total: number(s.contacts) })], [t('Emails'), tn(p.sends, '{total} to {n} person', '{total} to {n} people', { total: number(s.sends) })], [t('Tasks'), tn(p.tasks, '{total} for {n} person', '{total} for {n} people', { total: number(s.tasks) })], [t('First'), s.first_at ? dateTime(s.first_at) : '—'], [t('Last'), s.last_at ? dateTime(s.last_at) : '—'],
+  .../** @type {[string, string][]} */ ([[t('Skipped'), 'skipped'], [t('Held'), 'held']]).flatMap(([label, key]) => Object.entries(p[key]).map(([reason, n]) => /** @type {[string, string]} */ ([label, tn(n, '{n} person: {why}, {steps} of their steps', '{n} people: {why}, {steps} of their steps', { why: why(reason), steps: number(s[key][reason]) })])))]);
 
 /** @param {Item} model */
 async function simulate(model) {
@@ -161,7 +167,7 @@ async function simulate(model) {
 async function start(model) {
   const [s, mail] = await Promise.all([plan(model), may('admin') ? get('/v1/mail/status').catch(() => null) : null]);
   const where = mail && html`<p>${transportOf(mail.transport)}</p>`;
-  if (await confirm({ title: t('Start {name}?', { name: model.campaign.name }), text: html`${summary(s)}${where}`, action: tn(s.contacts, 'Start for {n} person', 'Start for {n} people') })) await set(model, 'active');
+  if (await confirm({ title: t('Start {name}?', { name: model.campaign.name }), text: html`${summary(s)}${where}`, action: tn(s.people.reached, 'Start for {n} person', 'Start for {n} people') })) await set(model, 'active');
 }
 
 /** @param {Item} model */

@@ -2,8 +2,8 @@
 // Imports: choose a file, say what its columns are, see what would happen, import it, see what happened.
 import { ApiError, forgetAll, get, hooks, is, post, schemaOf } from '../api.js';
 import { bars } from '../components/chart.js';
-import { FormState } from '../components/dialog.js';
-import { field } from '../components/field.js';
+import { FormState, form as ask } from '../components/dialog.js';
+import { field, typeFields } from '../components/field.js';
 import { button, download, heading, section, soft, status, table, toast } from '../components/parts.js';
 import { html } from '../dom.js';
 import { dropWork, follow, showWork } from '../foot.js';
@@ -126,19 +126,23 @@ function columns(model) {
     html`<strong dir="auto">${c.name}</strong>`, html`<span class="soft" dir="auto">${(c.samples || []).slice(0, 3).join(' · ')}</span>`,
     html`<select aria-label=${t('Field of the column {name}', { name: c.name })} @change=${(e) => { mapping[c.name] = e.target.value; form.draw(); }}><option value="" .selected=${!mapping[c.name]}>${t('Do not import')}</option>
       ${choices.map(([key, label]) => html`<option value=${key} .selected=${mapping[c.name] === key}>${label}</option>`)}</select>`,
-    mapping[c.name] !== (c.field || '') ? t('chosen by you') : !c.field ? newField(model, c.name) : status(c.confidence === 'guessed' ? 'waiting' : 'ready', c.confidence === 'guessed' ? t('guessed from the values') : t('by its name')),
+    mapping[c.name] !== (c.field || '') ? t('chosen by you') : !c.field ? newField(model, c) : status(c.confidence === 'guessed' ? 'waiting' : 'ready', c.confidence === 'guessed' ? t('guessed from the values') : t('by its name')),
   ])));
 }
 
-/** Offers a new field for a column that no field fits. @param {Item} model @param {string} name */
-function newField(model, name) {
+/** Offers a new field for a column that no field fits. @param {Item} model @param {Item} c the column */
+function newField(model, { name, samples }) {
   const { column, ...content } = model.inspection.custom_fields?.find((/** @type {Item} */ f) => f.column === name) || {};
-  return column && may('write') && button(t('New field'), async () => {
-    await post('/v1/fields', { entity: model.entity, ...content });
+  return column && may('write') && button(t('New field…'), async () => {
+    const made = await ask({
+      title: t('New field'), action: t('Create'),
+      body: (state) => [{ name: 'label', label: t('Label') }, ...typeFields].map((options) => field(state, options)),
+      submit: ({ values: v, key }) => post('/v1/fields', { entity: model.entity, ...v, allowed_values: /^(enum|multi)/.test(v.data_type) ? listOf(v.allowed_values) : undefined }, { key }),
+    }, { ...content, allowed_values: samples?.join(', ') });
+    if (!made) return;
     model.fields = (await schemaOf(model.entity)).fields;
     model.mapping[name] = `custom_field_${content.key}`;
     model.form.draw();
-    toast(t('Field “{name}” created: {type}', { name: content.label, type: words(content.data_type).toLowerCase() }));
   }, 'plain');
 }
 

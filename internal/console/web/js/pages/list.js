@@ -2,7 +2,7 @@
 // The page of any kind of records: search, filters, columns, selection.
 import { is, list, schemaOf, tags } from '../api.js';
 import { knownName, nameOf, resolveAll } from '../components/field.js';
-import { filterBar, guessReference, sentence } from '../components/filter.js';
+import { filterBar, guessReference, marketText, sentence } from '../components/filter.js';
 import { beside, button, copy, empty, failed, pairs, soft, status } from '../components/parts.js';
 import { Table } from '../components/table.js';
 import { html } from '../dom.js';
@@ -18,13 +18,13 @@ function listPage(name) {
   const kind = entities[name];
   return {
     title: () => kind.title,
-    async load({ search }, _signal, previous) {
+    async load({ search, row }, _signal, previous) {
       const view = decode(search, ['open']);
       if (previous) {
         previous.view = view;
-        await previous.refresh();
+        await previous.refresh(row);
       }
-      const model = previous || new ListModel(kind, ...await Promise.all([schemaOf(kind.entity), tags()]), view);
+      const model = previous || new ListModel(kind, ...await Promise.all([schemaOf(kind.entity), tags(), schemaOf(name === 'previews' ? 'companies' : kind.entity)]), view, row);
       model.peeked = null;
       void model.peekAt(search.get('open'));
       return model;
@@ -59,10 +59,11 @@ export function withTags(schema, all) {
 
 /** What a list page knows. */
 export class ListModel {
-  /** @param {Entity} kind @param {Schema} schema @param {Item[]} allTags @param {View} state */
-  constructor(kind, schema, allTags, state) {
+  /** @param {Entity} kind @param {Schema} schema @param {Item[]} allTags @param {Schema} companies of a market @param {View} state @param {number} [row] */
+  constructor(kind, schema, allTags, companies, state, row) {
     this.kind = kind;
     this.schema = schema;
+    this.companies = companies.fields;
     this.tagsByID = new Map(allTags.map((tag) => [tag.id, tag]));
     withTags(schema, allTags);
     this.view = state;
@@ -93,7 +94,7 @@ export class ListModel {
     });
     this.focused = () => { if (!document.hidden) update(); };
     document.addEventListener('visibilitychange', this.focused);
-    void this.table.refresh({ first: origin.href === kind.path + encode(state) ? origin.first : (state.page - 1) * 100 }).catch(failed);
+    void this.table.refresh({ first: row ?? (origin.href === kind.path + encode(state) ? origin.first : (state.page - 1) * 100) }).catch(failed);
   }
 
   close() {
@@ -153,6 +154,7 @@ export class ListModel {
     const f = this.schema.fields.find((other) => other.key === key);
     const hasName = this.schema.fields.some((other) => other.key === 'name');
     if (!hasName && (key === 'name' || key === 'last_name')) return { key: 'last_name', label: t('Name'), width: width || 200, sortable: true, view: nameOf };
+    if (key === 'market') return { key, label: t('Market'), width: 420, view: (p) => marketText(p, this.companies) };
     if (!f && this.kind.entity === 'previews') return { key, label: key === 'people' ? t('People') : t('Companies'), number: true, width: 120, view: (p) => (p.totals ? number(p.totals[key].eligible) : '') };
     if (!f) return null;
     const isCount = f.type === 'number' || f.key === 'steps';
@@ -223,11 +225,11 @@ export class ListModel {
     }
   }
 
-  refresh() {
+  refresh(first = 0) {
     this.hints = [];
     this.isEverything = false;
     this.table.selected.clear();
-    return this.table.refresh({ columns: this.columns(), sort: this.sorted().sort || this.schema.default_sort, first: 0 })
+    return this.table.refresh({ columns: this.columns(), sort: this.sorted().sort || this.schema.default_sort, first })
       .catch((error) => { if (error.name !== 'AbortError') failed(error); })
       .finally(update);
   }
@@ -297,8 +299,8 @@ function view(model) {
     ${table.damaged > 0 && html`<p class="notice bad">${t('{n} records cannot be read and are left out. The operator can run: prospector check.', { n: number(table.damaged) })}</p>`}
     <div class="toolbar">${kind.quick && quickViews(model)}
       ${filterBar({ entity: kind.actions && kind.entity, view: () => model.view, fields: model.schema.fields, onChange: (rules, where) => model.change({ rules, where }) })}
-      <span class="grow"></span>${Date.now() - model.readAt > 60_000 && !document.hidden && button(t('Refresh'), () => model.refresh(), 'plain')}${kind.entity !== 'previews' && menu(t('Views'), viewItems(model), () => model.loadViews())}${columnsMenu(model)}${menu(t('More'), actionsOf(model).map((a) => html`<button class="item" type="button" @click=${a.act}>${a.label}</button>`))}</div>
-    <div class="beside">${table.element}${model.peeked && peekPanel(model, model.peeked)}</div>
+      <span class="grow"></span>${kind.entity !== 'previews' && menu(t('Views'), viewItems(model), () => model.loadViews())}${columnsMenu(model)}${menu(t('More'), actionsOf(model).map((a) => html`<button class="item" type="button" @click=${a.act}>${a.label}</button>`))}</div>
+    <div class="beside">${table.element}${Date.now() - model.readAt > 60_000 && !document.hidden && button(t('Refresh'), () => model.refresh())}${model.peeked && peekPanel(model, model.peeked)}</div>
     ${table.selected.size > 0 && selectionBar(model)}
   </div>`;
 }
@@ -351,7 +353,7 @@ function columnsMenu(model) {
   const all = [...new Set([...keys, ...model.schema.fields.map((f) => f.key).filter((key) => key !== 'id')])];
   return menu(t('Columns'), all.map((key) => html`<span class="item"><label class="check grow"><input type="checkbox" .checked=${keys.includes(key)} ?disabled=${keys[0] === key}
       @change=${(e) => setColumns(model, e.target.checked ? [...keys, key] : keys.filter((other) => other !== key))}>
-      ${key === 'name' ? t('Name') : model.schema.fields.find((f) => f.key === key)?.label || key}</label>
+      ${key === 'name' ? t('Name') : model.schema.fields.find((f) => f.key === key)?.label || words(key)}</label>
     ${keys.indexOf(key) > 1 && html`<button class="button plain" type="button" aria-label=${t('Move to the left')} @click=${() => setColumns(model, moved(keys, key))}>←</button>`}</span>`));
 }
 

@@ -4,11 +4,11 @@ import { get, getPage, list, newKey, post, remove, request, schemaOf } from '../
 import { bars } from '../components/chart.js';
 import { confirm, form, FormState } from '../components/dialog.js';
 import { field, nameOf, optionsOf, yesNo } from '../components/field.js';
-import { filterBar, sentence } from '../components/filter.js';
+import { filterBar, marketText, sentence } from '../components/filter.js';
 import { beside, button, empty, heading, pairs, section, soft, status, toast } from '../components/parts.js';
 import { column, Table } from '../components/table.js';
 import { html } from '../dom.js';
-import { dateTime, listOf, show, words } from '../format.js';
+import { dateTime, listOf, words } from '../format.js';
 import { decode, encode, partsOf, selection } from '../query.js';
 import { go, link, reload, setSearch } from '../router.js';
 import { may, update } from '../state.js';
@@ -106,12 +106,10 @@ async function prepare(model) {
 /** @type {PageModule} */
 export const previewPage = {
   title: () => t('Preview'),
-  async load({ args, search }, signal) {
+  async load({ args, search, row }, signal) {
     const path = `/v1/tam/preview/${args.id}`;
     const [preview, schema] = await Promise.all([get(`${path}?page_size=1`, { signal }), schemaOf('companies')]);
-    const { qualifier_signal_id: ask } = preview.request;
-    const question = ask && (await getPage('/v1/fields', { signal })).data.find((f) => f.id === ask)?.ai?.question;
-    const model = { path, preview, schema, question, kind: search.get('kind') || 'company', reason: search.get('reason') || '', open: search.get('open') || '', table: /** @type {any} */ (null), imported: /** @type {Item | null} */ (null) };
+    const model = { path, preview, schema, kind: search.get('kind') || 'company', reason: search.get('reason') || '', open: search.get('open') || '', table: /** @type {any} */ (null), imported: /** @type {Item | null} */ (null) };
     if (preview.status === 'PREPARING') void import('../foot.js').then(({ followPreview }) => followPreview(args.id));
     if (preview.operation_id) {
       const { followImport, importResult } = await import('../foot.js');
@@ -121,7 +119,7 @@ export const previewPage = {
     }
     if (preview.status === 'READY') {
       model.table = members(model);
-      void model.table.refresh().catch(() => {});
+      void model.table.refresh({ first: row }).catch(() => {});
     }
     return model;
   },
@@ -132,7 +130,7 @@ export const previewPage = {
     const isReady = p.status === 'READY';
     const selected = model.table?.selected.size;
     return html`<div class="page list-page">
-      ${heading({ up: ['/previews', t('Previews')], title: html`${t('Preview')} <span class="soft">${dateTime(p.created_at)}</span>`, note: describe(model), actions: may('write') && html`
+      ${heading({ up: ['/previews', t('Previews')], title: html`${t('Preview')} <span class="soft">${dateTime(p.created_at)}</span>`, note: marketText(p, model.schema.fields), actions: may('write') && html`
         ${p.status !== 'PREPARING' && button(t('Delete…'), () => deletePreview(model), 'danger')}
         ${isReady && !p.operation_id && button(tn(p.totals.companies.eligible, 'Import {n} company…', 'Import {n} companies…'), () => take(model), 'primary')}` })}
       ${p.status === 'PREPARING' && html`<p class="notice">${t('The Preview is being prepared.')}</p>`}
@@ -143,12 +141,6 @@ export const previewPage = {
       ${selected > 0 && may('write') && html`<div class="notice selection"><strong>${t('{n} selected', { n: number(selected) })}</strong>${button(tn(selected, 'Exclude {n} company…', 'Exclude {n} companies…'), () => exclude(model), 'danger')}</div>`}</div>`;
   },
 };
-
-/** The market of a Preview in a sentence. @param {Item} model */
-function describe({ preview: { request: r }, schema, question }) {
-  const rules = [r.company_filters.filtering_rules].flatMap((tree) => (tree?.operator === 'or' ? [tree] : tree?.filters || [])).map((rule) => sentence(rule, schema.fields));
-  return [...rules, r.company_filters.searching_rule?.value, r.contact_filters?.include_keywords?.length && t('titles with {words}', { words: r.contact_filters.include_keywords.join(', ') }), r.qualifier_rule && `${question || t('the question')} ${show({ type: typeof r.qualifier_rule.value }, r.qualifier_rule.value)}`].filter(Boolean).join(' · ');
-}
 
 /** Prepares the same market again. @param {Item} request */
 async function again(request) {

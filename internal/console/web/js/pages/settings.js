@@ -2,7 +2,7 @@
 // Settings: the organization, users, keys, fields, tags, suppressions, webhooks and one's own sessions.
 import { get, getPage, list, patch, post, remove, request } from '../api.js';
 import { confirm, form, open } from '../components/dialog.js';
-import { field, optionsOf } from '../components/field.js';
+import { field, optionsOf, typeFields } from '../components/field.js';
 import { button, copy, empty, failed, heading, pairs, section, soft, status, table, toast, when } from '../components/parts.js';
 import { html } from '../dom.js';
 import { dateTime, listOf, shortDay, words } from '../format.js';
@@ -60,8 +60,7 @@ const parts = {
   fields: {
     title: t('Fields'), empty: t('No custom fields yet.'), load: got('/v1/fields'), path: '/v1/fields',
     columns: [[t('Label'), (f) => f.label], [t('Of'), (f) => words(f.entity)], [t('Key'), (f) => f.key], [t('Type'), (f) => words(f.data_type)]],
-    fields: [{ name: 'entity', label: t('Of'), required: true, options: optionsOf(['contacts', 'accounts', 'opportunities', 'tasks', 'meetings']) }, { name: 'key', label: t('Key'), required: true, help: t('small letters, digits and underscores') }, { name: 'label', label: t('Label') },
-      { name: 'data_type', label: t('Type'), required: true, options: optionsOf(['text', 'number', 'boolean', 'date', 'enum', 'multi_select']) }, { name: 'allowed_values', label: t('Allowed values'), help: t('with commas, for a choice') },
+    fields: [{ name: 'entity', label: t('Of'), required: true, options: optionsOf(['contacts', 'accounts', 'opportunities', 'tasks', 'meetings']) }, { name: 'key', label: t('Key'), required: true, help: t('small letters, digits and underscores') }, { name: 'label', label: t('Label') }, ...typeFields,
       { name: 'ai', label: t('Question'), help: t('only of accounts: research for a market fills the field with the answer') }],
     defaults: { entity: 'contacts', data_type: 'text' },
     actions: (f) => may('admin') && button(t('Delete…'), asked(t('Delete the field “{name}” and its values?', { name: f.label }), t('Delete the field'), () => remove(`/v1/fields/${f.id}`)), 'danger'),
