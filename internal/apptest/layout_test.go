@@ -55,6 +55,7 @@ var owners = map[string][]string{
 	"github.com/klauspost/compress":       {"handlers"},
 	"github.com/andybalholm/brotli":       {"handlers"},
 	"github.com/tdewolff/minify":          {"internal/console"},
+	"github.com/tdewolff/parse":           {"internal/console"},
 	"github.com/prometheus":               {"handlers"},
 	"github.com/spf13/cobra":              {"cmd"},
 	"github.com/spf13/viper":              {"internal/service"},

@@ -3,6 +3,7 @@ package browsertest
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -56,8 +57,13 @@ func TestReasons(t *testing.T) {
 	if len(reasons) < 40 {
 		t.Errorf("the API describes only %d reasons", len(reasons))
 	}
+	source, err := os.ReadFile("../console/web/js/text.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := strings.ReplaceAll(string(source), "\nexport ", "\n")
 	for _, reason := range append(reasons, "http_503") {
-		sentence := eval[string](b, fmt.Sprintf(`import(document.querySelector('script[type=module]').src).then((modules) => modules.$text().why(%s))`, quote(reason)))
+		sentence := eval[string](b, fmt.Sprintf("(() => { %s\nreturn why(%s); })()", texts, quote(reason)))
 		if !strings.Contains(sentence, " ") || sentence == strings.ToLower(strings.ReplaceAll(reason, "_", " ")) {
 			t.Errorf("the reason %s has no sentence, only %q", reason, sentence)
 		}

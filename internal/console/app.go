@@ -87,7 +87,7 @@ func prepare(bodies map[string][]byte) (err error) {
 	maps.Copy(bodies, scripts)
 	m := minify.New()
 	m.Add(".css", &css.Minifier{})
-	m.Add(".js", &js.Minifier{})
+	m.Add(".js", &js.Minifier{KeepVarNames: true}) // join has shortened them
 	for name, body := range bodies {
 		if ext := path.Ext(name); ext == ".css" || ext == ".js" {
 			if bodies[name], err = m.Bytes(ext, body); err != nil {

@@ -7,6 +7,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tdewolff/parse/v2"
+	"github.com/tdewolff/parse/v2/js"
 )
 
 // The modules are served as two scripts, because small files compress badly.
@@ -15,94 +18,128 @@ const (
 	pagesScript = "pages.js" // the other pages
 )
 
-// firstModules are the modules that the first page imports, beside those that they import themselves.
-var firstModules = []string{"main.js", "pages/home.js", "foot.js"}
-
 // modules are the sources of modules by their path.
 type modules map[string]string
 
-// The forms that modules use. join refuses others.
+// The forms that modules use. join refuses others. The import of a type in a comment follows a brace.
 var (
 	importStatement = regexp.MustCompile(`(?m)^import \{([^}]*)\} from '([^']+)';$`)
-	importCall      = regexp.MustCompile(`\bimport\('([^']+)'\)`)
+	importCall      = regexp.MustCompile(`([^{]import)\('([^']+)'\)`)
 	exportStatement = regexp.MustCompile(`(?m)^export ((?:async function|function|class|const) (\w+))`)
-	exportDefault   = regexp.MustCompile(`(?m)^export default (\w+);$`)
 	otherStatement  = regexp.MustCompile(`(?m)^(?:import|export) .*`)
 )
 
-// join makes two scripts of the modules. A module becomes a function that runs it once and returns what it exports, so
-// that it runs when it is imported, as it would by itself, and the minifier can shorten its names.
+// joiner joins modules. A script contains the statements of its modules one after another, a module after those that it
+// imports. It runs them when it is loaded, so modules other than main.js should only declare something. The variables
+// of all modules have different short names, which hold in both scripts. import() becomes an import of the script
+// that contains the module.
+type joiner struct {
+	modules
+	order   []string
+	isFirst map[string]bool              // the modules of the main script
+	exports map[string]map[string]string // by module and name, the name in the scripts
+	shared  map[string]bool              // what the pages use of the main script, by its name in the scripts
+	called  map[string]bool              // the modules that import() loads
+	count   int                          // how many names the variables of modules have used up
+}
+
+// join returns the two scripts. Their variables already have short names, which the minifier must keep.
 func (m modules) join() (map[string][]byte, error) {
-	first := map[string]bool{}
-	for _, name := range firstModules {
-		m.follow(name, first)
+	j := &joiner{modules: m, isFirst: map[string]bool{}, exports: map[string]map[string]string{}, shared: map[string]bool{}, called: map[string]bool{}}
+	j.follow("main.js")
+	for _, name := range j.order {
+		j.isFirst[name] = true
 	}
-	bodies := map[bool]*strings.Builder{true: {}, false: {}}
-	names := map[bool][]string{}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		text, err := m.function(name, first)
+		j.follow(name)
+	}
+	scripts := map[string][]byte{mainScript: nil, pagesScript: nil}
+	for _, name := range j.order {
+		statements, err := j.statements(name)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		isFirst := first[name]
-		bodies[isFirst].WriteString(text)
-		names[isFirst] = append(names[isFirst], functionName(name))
+		scripts[j.scriptOf(name)] = append(scripts[j.scriptOf(name)], statements...)
 	}
-	shared := strings.Join(append(names[true], "once"), ", ")
-	return map[string][]byte{
-		mainScript: []byte("const once = (make) => { let made; return () => (made ??= make()); };\n" +
-			bodies[true].String() + "export { " + shared + " };\n" + functionName("main.js") + "();\n"),
-		pagesScript: []byte("import { " + shared + " } from './" + mainScript + "';\n" +
-			bodies[false].String() + "export { " + strings.Join(names[false], ", ") + " };\n"),
-	}, nil
+	shared := slices.Sorted(maps.Keys(j.shared))
+	scripts[pagesScript] = slices.Concat([]byte("import { "+strings.Join(shared, ", ")+" } from './"+mainScript+"';\n"), scripts[pagesScript])
+	exports := map[string][]string{mainScript: shared}
+	owner := map[string]string{} // the modules by what they export
+	for _, name := range slices.Sorted(maps.Keys(j.called)) {
+		for _, exported := range slices.Sorted(maps.Keys(j.exports[name])) {
+			if other := owner[exported]; other != "" {
+				return nil, fmt.Errorf("%s: cannot export %s, because %s does", name, exported, other)
+			}
+			owner[exported] = name
+			exports[j.scriptOf(name)] = append(exports[j.scriptOf(name)], j.exports[name][exported]+" as "+exported)
+		}
+	}
+	for script, names := range exports {
+		scripts[script] = append(scripts[script], "export { "+strings.Join(names, ", ")+" };\n"...)
+	}
+	return scripts, nil
 }
 
-// follow adds a module and those that it imports to the set.
-func (m modules) follow(name string, to map[string]bool) {
-	if to[name] {
+// follow adds a module to the order, after those that it imports.
+func (j *joiner) follow(name string) {
+	if j.exports[name] != nil || j.modules[name] == "" {
 		return
 	}
-	to[name] = true
-	for _, found := range importStatement.FindAllStringSubmatch(m[name], -1) {
-		m.follow(path.Join(path.Dir(name), found[2]), to)
+	j.exports[name] = map[string]string{}
+	for _, found := range importStatement.FindAllStringSubmatch(j.modules[name], -1) {
+		j.follow(path.Join(path.Dir(name), found[2]))
 	}
+	j.order = append(j.order, name)
 }
 
-// function returns the function that a module becomes.
-func (m modules) function(name string, first map[string]bool) (text string, err error) {
-	target := func(from string) string {
-		to := path.Join(path.Dir(name), from)
-		if m[to] == "" {
-			err = fmt.Errorf("there is no module %s", to)
-		}
-		return to
+func (j *joiner) scriptOf(module string) string {
+	if j.isFirst[module] {
+		return mainScript
 	}
-	text = importStatement.ReplaceAllStringFunc(m[name], func(statement string) string {
-		parts := importStatement.FindStringSubmatch(statement)
-		return "const {" + strings.ReplaceAll(parts[1], " as ", ": ") + "} = " + functionName(target(parts[2])) + "();"
-	})
-	text = importCall.ReplaceAllStringFunc(text, func(call string) string {
-		to := target(importCall.FindStringSubmatch(call)[1])
-		if first[name] && !first[to] {
-			return "import('./" + pagesScript + "').then((pages) => pages." + functionName(to) + "())"
-		}
-		return "Promise.resolve().then(" + functionName(to) + ")"
-	})
-	var exports []string
-	for _, found := range exportStatement.FindAllStringSubmatch(text, -1) {
-		exports = append(exports, found[2])
-	}
-	for _, found := range exportDefault.FindAllStringSubmatch(text, -1) {
-		exports = append(exports, "default: "+found[1])
-	}
-	text = exportDefault.ReplaceAllString(exportStatement.ReplaceAllString(text, "$1"), "")
-	if other := otherStatement.FindString(text); other != "" && err == nil {
-		err = fmt.Errorf("cannot join: %s", other)
-	}
-	return "const " + functionName(name) + " = once(() => {\n" + text + "\nreturn { " + strings.Join(exports, ", ") + " };\n});\n", err
+	return pagesScript
 }
 
-// functionName returns the name of the function that a module becomes. Nothing else in the modules begins with a $.
-func functionName(module string) string {
-	return "$" + strings.NewReplacer("/", "_", ".js", "").Replace(module)
+// statements returns the statements of a module as they are in its script.
+func (j *joiner) statements(name string) ([]byte, error) {
+	text := j.modules[name]
+	imports := map[string]string{} // what the module imports, by the names in the scripts
+	for _, found := range importStatement.FindAllStringSubmatch(text, -1) {
+		from := path.Join(path.Dir(name), found[2])
+		for imported := range strings.SplitSeq(found[1], ",") {
+			imported = strings.TrimSpace(imported)
+			short := j.exports[from][imported]
+			if short == "" {
+				return nil, fmt.Errorf("%s does not export %s", from, imported)
+			}
+			imports[imported] = short
+			if j.isFirst[from] && !j.isFirst[name] {
+				j.shared[short] = true
+			}
+		}
+	}
+	for _, found := range importCall.FindAllStringSubmatch(text, -1) {
+		to := path.Join(path.Dir(name), found[2])
+		if j.exports[to] == nil {
+			return nil, fmt.Errorf("there is no module %s", to)
+		}
+		j.called[to] = true
+		text = strings.ReplaceAll(text, found[0], found[1]+"('./"+j.scriptOf(to)+"')")
+	}
+	exported := exportStatement.FindAllStringSubmatch(text, -1)
+	text = exportStatement.ReplaceAllString(importStatement.ReplaceAllString(text, ""), "$1")
+	if other := otherStatement.FindString(text); other != "" {
+		return nil, fmt.Errorf("cannot join: %s", other)
+	}
+	ast, err := js.Parse(parse.NewInputString(text), js.Options{})
+	if err != nil {
+		return nil, err
+	}
+	declared, err := j.rename(ast, imports)
+	if err != nil {
+		return nil, err
+	}
+	for _, found := range exported {
+		j.exports[name][found[2]] = declared[found[2]]
+	}
+	return []byte(ast.JSString() + "\n"), nil
 }

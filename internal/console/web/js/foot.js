@@ -16,9 +16,6 @@ import { number, t, tn, why } from './text.js';
 /** @type {Work[]} */
 let works = [];
 const place = document.createElement('footer');
-place.className = 'foot';
-place.setAttribute('aria-label', t('In progress'));
-document.body.append(place);
 
 /** Follows the preparation of a Preview, on whatever page. @param {string} id */
 export function followPreview(id) {
@@ -83,8 +80,6 @@ let end = Infinity;
 let used = Date.now();
 
 const others = new BroadcastChannel('session'); // what other windows do keeps the session alive too
-others.onmessage = () => { used = Date.now(); draw(); };
-hooks.used = () => { used = Date.now(); others.postMessage(''); };
 
 /** Reads when the session ends, which is also a use of it. */
 async function readSession() {
@@ -106,6 +101,14 @@ function draw() {
         ${work.cancel && button(t('Cancel'), work.cancel)}`}</p>`)}`, place);
 }
 
-setInterval(draw, 15_000);
-document.addEventListener('visibilitychange', draw);
-void readSession().catch(() => {});
+/** Shows the strip from now on. */
+export function startFoot() {
+  place.className = 'foot';
+  place.setAttribute('aria-label', t('In progress'));
+  document.body.append(place);
+  others.onmessage = () => { used = Date.now(); draw(); };
+  hooks.used = () => { used = Date.now(); others.postMessage(''); };
+  setInterval(draw, 15_000);
+  document.addEventListener('visibilitychange', draw);
+  void readSession().catch(() => {});
+}

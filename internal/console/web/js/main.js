@@ -5,7 +5,9 @@ import { form, open } from './components/dialog.js';
 import { field } from './components/field.js';
 import { button } from './components/parts.js';
 import { html, render } from './dom.js';
+import { startFoot } from './foot.js';
 import { setZone } from './format.js';
+import { homePage } from './pages/home.js';
 import { cancel, current, go, link, reload, start } from './router.js';
 import { addKeys, may, onUpdate, prefer, readPreferences, session, update } from './state.js';
 import { t, tn } from './text.js';
@@ -19,33 +21,6 @@ const navigation = [
   [t('Market'), [[t('New market'), '/market'], [t('Previews'), '/previews'], [t('Catalogue'), '/catalogue/companies']]],
   [t('Outreach'), [[t('Campaigns'), '/campaigns'], [t('Templates'), '/templates'], [t('Outbox'), '/outbox']]],
   [t('Work'), [[t('Tasks'), '/tasks?f=status:is:open'], [t('Meetings'), '/meetings']]],
-];
-
-/** @param {string} name */
-const listOf = (name) => async () => (await import('./pages/list.js')).pages[name];
-const records = async () => (await import('./pages/record.js')).pages;
-const market = () => import('./pages/market.js');
-const settings = () => import('./pages/settings.js');
-const imports = () => import('./pages/imports.js');
-const clean = () => import('./pages/clean.js');
-
-/** @type {Route[]} */
-const routes = [
-  { pattern: '/', load: () => import('./pages/home.js') },
-  ...['contacts', 'accounts'].map((name) => ({ pattern: `/${name}/duplicates`, load: async () => ({ default: (await clean()).duplicatesPage }) })),
-  ...['contacts', 'accounts', 'opportunities', 'meetings', 'tasks'].map((name) => ({ pattern: `/${name}/:id`, load: async () => (await records())[name] })),
-  ...['contacts', 'accounts', 'opportunities', 'meetings', 'tasks', 'audiences', 'imports', 'previews', 'campaigns', 'templates', 'outbox'].map((name) => ({ pattern: `/${name}`, load: listOf(name) })),
-  ...['companies', 'people'].map((name) => ({ pattern: `/catalogue/${name}`, load: listOf(name) })),
-  { pattern: '/audiences/:id', load: async () => ({ default: (await import('./pages/audience.js')).audiencePage }) },
-  { pattern: '/imports/new', load: async () => ({ default: (await imports()).newImportPage }) },
-  { pattern: '/imports/:id', load: async () => ({ default: (await imports()).importPage }) },
-  { pattern: '/market', load: async () => ({ default: (await market()).marketPage }) },
-  { pattern: '/previews/:id', load: async () => ({ default: (await market()).previewPage }) },
-  { pattern: '/campaigns/:id', load: () => import('./pages/campaigns.js') },
-  { pattern: '/templates/:id', load: () => import('./pages/template.js') },
-  { pattern: '/settings/trash', load: async () => ({ default: (await clean()).trashPage }) },
-  ...['/settings', '/settings/:part'].map((pattern) => ({ pattern, load: async () => ({ default: (await settings()).settingsPage }) })),
-  { pattern: '/settings/webhooks/:id', load: async () => ({ default: (await settings()).webhookPage }) },
 ];
 
 /** The page that loads and the state that all pages share. */
@@ -221,8 +196,8 @@ async function begin() {
   document.addEventListener('click', (event) => {
     if (event.target instanceof Element && event.target.closest('nav a')) menuOpen = false;
   });
-  await start(routes);
-  await import('./foot.js');
+  await start([['/', homePage]], async () => (await import('./pages/routes.js')).routes);
+  startFoot();
 }
 
 void begin();

@@ -9,6 +9,8 @@ export const current = { page: null, model: null, params: { path: '', args: {}, 
 
 /** @type {Route[]} */
 let routes = [];
+/** Loads all routes. @type {() => Promise<Route[]>} */
+let loadAll = async () => [];
 let abort = new AbortController();
 /** @type {() => void} */
 let removeKeys = () => {};
@@ -29,9 +31,10 @@ function match(pattern, path) {
   return args;
 }
 
-/** @param {Route[]} table */
-export function start(table) {
-  routes = table;
+/** @param {Route[]} first the routes that are loaded already @param {() => Promise<Route[]>} all loads all of them */
+export function start(first, all) {
+  routes = first;
+  loadAll = all;
   history.scrollRestoration = 'manual';
   place = history.state?.place || 0;
   history.replaceState({ ...history.state, place }, '');
@@ -84,8 +87,8 @@ async function show(scroll, row) {
   const { signal } = abort;
   const path = location.pathname.slice(prefix.length).replace(/(.)\/$/, '$1') || '/';
   const params = { path, row, args: {}, search: new URLSearchParams(location.search) };
-  const route = routes.find((r) => {
-    const args = match(r.pattern, path);
+  const find = () => routes.find(([pattern]) => {
+    const args = match(pattern, path);
     if (args) params.args = args;
     return args;
   });
@@ -97,15 +100,16 @@ async function show(scroll, row) {
     update();
   }, 3000);
   try {
-    if (!route) throw new Error(t('There is no such page.'));
-    const module = await route.load();
+    if (!find()) routes = await loadAll();
+    const [, page] = find() || [];
+    if (!page) throw new Error(t('There is no such page.'));
     if (signal.aborted) return;
-    const previous = isSamePath && current.page === module.default ? current.model : undefined;
+    const previous = isSamePath && current.page === page ? current.model : undefined;
     if (!previous) setTimeout(() => { if (!signal.aborted && current.loading && !isSamePath) { current.page?.close?.(current.model); current.page = null; update(); } }, 150);
-    const model = await module.default.load(params, signal, previous);
+    const model = await page.load(params, signal, previous);
     if (signal.aborted) return;
     if (current.page && current.model !== model) current.page.close?.(current.model);
-    current.page = module.default;
+    current.page = page;
     current.model = model;
   } catch (error) {
     if (signal.aborted) return;

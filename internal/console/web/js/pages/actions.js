@@ -13,6 +13,7 @@ import { go, link } from '../router.js';
 import { update } from '../state.js';
 import { number, t, tn } from '../text.js';
 import { createAudience } from './audience.js';
+import { createCampaign } from './campaigns.js';
 
 /** @typedef {import('./list.js').ListModel} ListModel */
 
@@ -33,7 +34,7 @@ const valueOf = (schema, key, value) => (value && schema.fields.find((f) => f.ke
 
 /** @param {ListModel} model */
 export async function create({ kind, schema }) {
-  if (kind.entity === 'campaigns') return (await import('./campaigns.js')).create();
+  if (kind.entity === 'campaigns') return createCampaign();
   if (kind.entity === 'audiences') return createAudience();
   if (kind.entity === 'sequence-templates') return go('/templates/new');
   const fields = (kind.create || []).map((key) => schema.fields.find((f) => f.key === key)).filter((f) => f !== undefined);

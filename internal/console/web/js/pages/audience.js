@@ -11,7 +11,7 @@ import { body, encode, partsOf, selection } from '../query.js';
 import { go, link, reload } from '../router.js';
 import { may, update } from '../state.js';
 import { number, t, tn } from '../text.js';
-import { withTags } from './list.js';
+import { withTags } from './entities.js';
 
 /** The fields of contacts, with the names of tags. */
 const contactFields = async () => withTags(await schemaOf('contacts'), await tags()).fields;

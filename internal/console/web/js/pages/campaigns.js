@@ -19,7 +19,7 @@ const options = (/** @type {Item[]} */ items) => items.map((x) => ({ value: x.id
 const audiences = async () => (await list('/v1/audiences/list', { page_size: 500, sort: 'name', filters: [is('status', 'active')] })).data;
 
 /** Asks for the template and the audience of a new campaign. */
-export async function create() {
+export async function createCampaign() {
   const [templates, people] = await Promise.all([list('/v1/sequence-templates/list', { page_size: 500, sort: 'name' }), audiences()]);
   const made = await form({
     title: t('New campaign'), action: t('Create draft'),
@@ -34,7 +34,7 @@ export async function create() {
 }
 
 /** @type {PageModule} */
-const campaignPage = {
+export const campaignPage = {
   title: (model) => model.campaign.name,
   async load({ args, search, row }, signal, previous) {
     const path = `/v1/campaigns/${args.id}`;
@@ -52,7 +52,6 @@ const campaignPage = {
   keys: (model) => ({ s: () => void simulate(model), p: () => { if (model.campaign.status === 'active') void set(model, 'paused'); }, ...model.table.keys((/** @type {Item} */ s) => void go(`/contacts/${s.contact_id}`)) }),
   actions: (model) => [{ label: t('Simulate'), act: () => simulate(model) }],
 };
-export default campaignPage;
 
 /** Why a sequence is where it is. @param {Item} s */
 function whyHere(s) {

@@ -12,8 +12,7 @@ import { encode } from '../query.js';
 import { go, link, reload } from '../router.js';
 import { may, update } from '../state.js';
 import { number, t, tn } from '../text.js';
-import { entities } from './entities.js';
-import { valueAt, withTags } from './list.js';
+import { entities, valueAt, withTags } from './entities.js';
 import { frame } from './settings.js';
 
 const joined = ['tags', 'notes', 'do_not_contact']; // of which a merge takes all values

@@ -34,6 +34,19 @@ export const entities = {
     quick: [[t('All'), ''], [t('Today'), 'f=starts_at:is_after:{today}&f=starts_at:is_before:{tomorrow}'], [t('Scheduled'), 'f=status:is:scheduled']] }),
 };
 
+/** The tags of a kind of record. @param {string} entity @param {Item[]} all */
+export const tagsFor = (entity, all) => all.filter((tag) => tag.object_type === (entity === 'opportunities' ? 'opportunity' : entity.slice(0, -1)));
+
+/** Adds the names of the tags to a schema. @param {Schema} schema @param {Item[]} all @returns {Schema} */
+export function withTags(schema, all) {
+  const field = schema.fields.find((f) => f.key === 'tags');
+  if (field) field.options = tagsFor(schema.entity, all).map((tag) => ({ value: tag.id, label: tag.name }));
+  return schema;
+}
+
+/** The value of a field, whose key may be a path. @param {Item} record @param {string} key */
+export const valueAt = (record, key) => key.split('.').reduce((/** @type {any} */ value, part) => value?.[part], record);
+
 /** The parts of the settings. */
 export const sections = [['organization', t('Organization')], ['users', t('Users')], ['keys', t('API keys')], ['fields', t('Fields')], ['tags', t('Tags')],
   ['suppressions', t('Suppressions')], ['webhooks', t('Webhooks')], ['trash', t('Trash')], ['me', t('Password and sessions')]];

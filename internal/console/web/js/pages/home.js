@@ -37,7 +37,7 @@ async function read(signal) {
 }
 
 /** @type {PageModule} */
-const home = {
+export const homePage = {
   title: () => t('Home'),
   async load(_params, signal) {
     const model = /** @type {any} */ ({ cursor: -1, ...(await read(signal)) });
@@ -56,7 +56,6 @@ const home = {
   },
   view,
 };
-export default home;
 
 /** @param {Item} model */
 function view(model) {

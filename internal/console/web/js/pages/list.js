@@ -11,7 +11,9 @@ import { body, decode, encode, partsOf } from '../query.js';
 import { go, link, setSearch } from '../router.js';
 import { may, origin, prefer, session, update } from '../state.js';
 import { number, t, why } from '../text.js';
-import { entities } from './entities.js';
+import { actions, create, deleteView, exportCSV, saveView } from './actions.js';
+import { createAudience } from './audience.js';
+import { entities, tagsFor, valueAt, withTags } from './entities.js';
 
 /** @param {string} name @returns {PageModule} */
 function listPage(name) {
@@ -42,20 +44,8 @@ function listPage(name) {
   };
 }
 
-/** @type {Record<string, {default: PageModule}>} */
-export const pages = Object.fromEntries(Object.keys(entities).map((name) => [name, { default: listPage(name) }]));
-
-const act = () => import('./actions.js');
-
-/** The tags of a kind of record. @param {string} entity @param {Item[]} all */
-export const tagsFor = (entity, all) => all.filter((tag) => tag.object_type === (entity === 'opportunities' ? 'opportunity' : entity.slice(0, -1)));
-
-/** Adds the names of the tags to a schema. @param {Schema} schema @param {Item[]} all @returns {Schema} */
-export function withTags(schema, all) {
-  const field = schema.fields.find((f) => f.key === 'tags');
-  if (field) field.options = tagsFor(schema.entity, all).map((tag) => ({ value: tag.id, label: tag.name }));
-  return schema;
-}
+/** The addresses of lists and their pages. @type {Route[]} */
+export const lists = Object.keys(entities).map((name) => [entities[name].path, listPage(name)]);
 
 /** What a list page knows. */
 export class ListModel {
@@ -261,18 +251,15 @@ export class ListModel {
 /** The label of a field, of a reference that of what it names. @param {Field} f */
 const labelOf = (f) => f.label.replace(f.type === 'reference' ? / ID$/ : / (at|index)$/, '');
 
-/** @param {Item} record @param {string} key */
-export const valueAt = (record, key) => key.split('.').reduce((/** @type {any} */ value, part) => value?.[part], record);
-
 /** @param {ListModel} model */
-const newButton = (model) => button(t('New {kind}', { kind: model.kind.one }), async () => (await act()).create(model), 'primary');
+const newButton = (model) => button(t('New {kind}', { kind: model.kind.one }), () => create(model), 'primary');
 
 /** The actions of the page, in the palette too. @param {ListModel} model @returns {Action[]} */
 function actionsOf(model) {
   return [
-    ...(model.kind.canExport ? [{ label: t('Export as CSV'), act: async () => (await act()).exportCSV(model) }] : []),
+    ...(model.kind.canExport ? [{ label: t('Export as CSV'), act: () => exportCSV(model) }] : []),
     ...(model.kind.hasDuplicates ? [{ label: t('Find duplicates'), act: () => go(`${model.kind.path}/duplicates`) }] : []),
-    ...(model.kind.entity === 'contacts' && may('write') ? [{ label: t('Save as audience…'), act: async () => (await import('./audience.js')).createAudience(model.view) }] : []),
+    ...(model.kind.entity === 'contacts' && may('write') ? [{ label: t('Save as audience…'), act: () => createAudience(model.view) }] : []),
     { label: t('Copy as request'), act: () => copy(asCurl(model)) },
     { label: t('Refresh'), act: () => model.refresh() },
   ];
@@ -315,9 +302,9 @@ function peekPanel(model, record) {
 }
 
 /** A way to save this view, which stays in its place while the saved views load, and those. @param {ListModel} model */
-const viewItems = (model) => html`${may('write') && html`<button class="item" type="button" @click=${async () => (await act()).saveView(model)}>${t('Save this view…')}</button>`}
+const viewItems = (model) => html`${may('write') && html`<button class="item" type="button" @click=${() => saveView(model)}>${t('Save this view…')}</button>`}
   ${(model.views || []).map((v) => html`<span class="item"><a class="grow clip" href=${link(model.kind.path + encode(viewOf(v)))} dir="auto">${v.name}</a>
-    ${may('write') && html`<button class="button plain" type="button" aria-label=${t('Delete the view {name}', { name: v.name })} @click=${async () => (await act()).deleteView(model, v)}>×</button>`}</span>`)}
+    ${may('write') && html`<button class="button plain" type="button" aria-label=${t('Delete the view {name}', { name: v.name })} @click=${() => deleteView(model, v)}>×</button>`}</span>`)}
   ${model.views?.length === 0 && soft(t('No views yet.'))}`;
 
 /** @param {Item} v @returns {Partial<View>} */
@@ -377,11 +364,11 @@ function selectionBar(model) {
   const { table, kind } = model;
   const canTakeAll = !model.isEverything && table.selected.size < table.total;
   /** @type {[string, string][]} */
-  const actions = [['done', t('Mark as done')], ['campaign', t('Campaign…')], ['audience', t('Audience…')], ['tag', t('Tags…')], ['edit', t('Change a field…')], ['delete', t('Delete…')]];
-  const possible = actions.filter(([action]) => kind.actions?.includes(action));
+  const all = [['done', t('Mark as done')], ['campaign', t('Campaign…')], ['audience', t('Audience…')], ['tag', t('Tags…')], ['edit', t('Change a field…')], ['delete', t('Delete…')]];
+  const possible = all.filter(([action]) => kind.actions?.includes(action));
   return html`<div class="notice selection" role="region" aria-label=${t('Selection')}>
     <strong>${t('{n} selected', { n: number(model.count) })}</strong>
     ${canTakeAll && button(t('Select all {n} matching', { n: number(table.total) }), () => { model.isEverything = true; update(); }, 'plain')}
-    <span class="buttons">${possible.map(([action, label]) => button(label, async () => (await act()).actions[action](model), action === 'delete' ? 'danger' : ''))}
+    <span class="buttons">${possible.map(([action, label]) => button(label, () => actions[action](model), action === 'delete' ? 'danger' : ''))}
       ${button(t('Clear'), () => { table.clearSelection(); model.isEverything = false; update(); }, 'plain')}</span></div>`;
 }

@@ -8,6 +8,7 @@ import { filterBar, marketText, sentence } from '../components/filter.js';
 import { beside, button, empty, heading, pairs, section, soft, status, toast } from '../components/parts.js';
 import { column, Table } from '../components/table.js';
 import { html } from '../dom.js';
+import { followImport, followPreview, importResult } from '../foot.js';
 import { dateTime, listOf, words } from '../format.js';
 import { decode, encode, partsOf, selection } from '../query.js';
 import { go, link, reload, setSearch } from '../router.js';
@@ -110,9 +111,8 @@ export const previewPage = {
     const path = `/v1/tam/preview/${args.id}`;
     const [preview, schema] = await Promise.all([get(`${path}?page_size=1`, { signal }), schemaOf('companies')]);
     const model = { path, preview, schema, kind: search.get('kind') || 'company', reason: search.get('reason') || '', open: search.get('open') || '', table: /** @type {any} */ (null), imported: /** @type {Item | null} */ (null) };
-    if (preview.status === 'PREPARING') void import('../foot.js').then(({ followPreview }) => followPreview(args.id));
+    if (preview.status === 'PREPARING') followPreview(args.id);
     if (preview.operation_id) {
-      const { followImport, importResult } = await import('../foot.js');
       model.imported = await get(`/v1/tam/imports/${preview.operation_id}`, { signal });
       if (model.imported.finished_at) model.imported.result = importResult(model.imported);
       else followImport(preview.operation_id, args.id);

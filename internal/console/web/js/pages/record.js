@@ -10,8 +10,7 @@ import { because, dateTime, fromInput, show, toInput, words } from '../format.js
 import { go, link, reload, setSearch } from '../router.js';
 import { may, origin, update } from '../state.js';
 import { number, t, tn, why } from '../text.js';
-import { entities } from './entities.js';
-import { tagsFor, valueAt } from './list.js';
+import { entities, tagsFor, valueAt } from './entities.js';
 
 /** @param {string} name @returns {PageModule} */
 function recordPage(name) {
@@ -48,8 +47,8 @@ function recordPage(name) {
   };
 }
 
-/** @type {Record<string, {default: PageModule}>} */
-export const pages = Object.fromEntries(['contacts', 'accounts', 'opportunities', 'tasks', 'meetings'].map((name) => [name, { default: recordPage(name) }]));
+/** The addresses of records and their pages. @type {Route[]} */
+export const records = ['contacts', 'accounts', 'opportunities', 'tasks', 'meetings'].map((name) => [`/${name}/:id`, recordPage(name)]);
 
 /** @param {Item} model */
 function view(model) {

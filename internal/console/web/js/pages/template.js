@@ -32,7 +32,7 @@ const starters = [
 const transition = (from, to, delay) => ({ from_step_index: from, to_step_index: to, transition_type: 'PREVIOUS_STEP_COMPLETES', pre_check_time_unit: 'business_days', pre_check_delay: delay, post_check_time_unit: null, post_check_delay: 0, require_all: false });
 
 /** @type {PageModule} */
-const templatePage = {
+export const templatePage = {
   title: (model) => model.template.name || t('New template'),
   async load({ args, search }, signal, previous) {
     const isNew = args.id === 'new';
@@ -48,7 +48,6 @@ const templatePage = {
   view,
   keys: (model) => ({ 'Ctrl s': () => void save(model), 'Alt ArrowUp': () => move(model, -1), 'Alt ArrowDown': () => move(model, 1) }),
 };
-export default templatePage;
 
 /** What a contact would receive, and when, by the server. @param {Item} model */
 async function preview(model) {

@@ -1,0 +1,19 @@
+// @ts-check
+// All pages, by their addresses.
+import { audiencePage } from './audience.js';
+import { campaignPage } from './campaigns.js';
+import { duplicatesPage, trashPage } from './clean.js';
+import { homePage } from './home.js';
+import { importPage, newImportPage } from './imports.js';
+import { lists } from './list.js';
+import { marketPage, previewPage } from './market.js';
+import { records } from './record.js';
+import { settingsPage, webhookPage } from './settings.js';
+import { templatePage } from './template.js';
+
+/** The first that fits an address is shown. @type {Route[]} */
+export const routes = [
+  ['/', homePage], ['/contacts/duplicates', duplicatesPage], ['/accounts/duplicates', duplicatesPage], ...records, ...lists, ['/audiences/:id', audiencePage],
+  ['/imports/new', newImportPage], ['/imports/:id', importPage], ['/market', marketPage], ['/previews/:id', previewPage], ['/campaigns/:id', campaignPage],
+  ['/templates/:id', templatePage], ['/settings/trash', trashPage], ['/settings', settingsPage], ['/settings/:part', settingsPage], ['/settings/webhooks/:id', webhookPage],
+];
