@@ -211,3 +211,37 @@ func TestNobodyEnrolled(t *testing.T) {
 		b.shows(text)
 	}
 }
+
+// TestAllowedAgain asks before somebody who has opted out or is suppressed is written to again.
+func TestAllowedAgain(t *testing.T) {
+	b := open(t, 1280)
+	b.signInAsNew()
+	address := fmt.Sprintf("again%d@allowed.example", b.number)
+	contact := shared.create(t, "/v1/contacts", map[string]any{"first_name": "Again", "email": address, "do_not_contact": true})
+	isOut := func() any {
+		return shared.call(t, http.MethodGet, "/v1/contacts/"+contact, nil)["data"].(map[string]any)["do_not_contact"]
+	}
+	for _, answer := range []string{"Cancel", "Allow messages"} {
+		b.visit("/contacts/" + contact)
+		_ = eval[bool](b, `[...document.querySelectorAll('dt')].find((e) => e.innerText.startsWith('Do not contact')).nextElementSibling.querySelector('button').click() || true`)
+		b.until(`document.activeElement.id === 'inline'`)
+		b.choose("#inline", "no")
+		b.keys(kb.Tab)
+		b.shows("Running campaigns whose audiences contain this person start to write at once.")
+		if out := isOut(); out != true {
+			t.Fatalf("do_not_contact is %v before the answer", out)
+		}
+		b.click("dialog button", answer)
+		b.until(`!document.querySelector('dialog')`)
+	}
+	b.shows("Do not contact saved")
+	if out := isOut(); out != false {
+		t.Errorf("do_not_contact is %v", out)
+	}
+
+	shared.create(t, "/v1/suppressions", map[string]any{"email": address})
+	b.visit("/settings/suppressions")
+	b.until(find("td", address))
+	b.click("tr:has(td[dir=auto]) button", "Remove…")
+	b.shows("Running campaigns start to write at once.")
+}
