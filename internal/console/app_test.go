@@ -70,7 +70,7 @@ func TestJoin(t *testing.T) {
 		"main.js":       "import { add } from './sum.js';\nvoid import('./pages/list.js');\nvoid import('./dialog.js');\nadd({ add });",
 		"sum.js":        "const one = 1;\nexport const add = (value, by = one) => { const sum = value + by; return { sum, by }; };",
 		"dialog.js":     "/** @type {import('./sum.js').add} */\nlet sum = 0;\nexport class Dialog { #shown = sum; show() { return this.#shown; } }",
-		"pages/list.js": "import { add } from '../sum.js';\nimport { Dialog } from '../dialog.js';\nexport async function list() { return add(new Dialog()); }",
+		"pages/list.js": "import { add as plus } from '../sum.js';\nimport { Dialog } from '../dialog.js';\nexport async function list() { return plus(new Dialog()); }",
 	}
 	scripts, err := usual.join()
 	if err != nil {
@@ -87,7 +87,7 @@ func TestJoin(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{
-		"import x from './sum.js';", "import * as x from './sum.js';", "import { add as x } from './sum.js';", "export * from './sum.js';", "export let x = 1;",
+		"import x from './sum.js';", "import * as x from './sum.js';", "export * from './sum.js';", "export let x = 1;",
 		"export { one };", "export default 1;", "import { add } from './absent.js';", "import { one } from './sum.js';", "void import('./absent.js');", "e();",
 		"export function list() {}", "const",
 	} {

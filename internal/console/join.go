@@ -106,12 +106,15 @@ func (j *joiner) statements(name string) ([]byte, error) {
 	for _, found := range importStatement.FindAllStringSubmatch(text, -1) {
 		from := path.Join(path.Dir(name), found[2])
 		for imported := range strings.SplitSeq(found[1], ",") {
-			imported = strings.TrimSpace(imported)
-			short := j.exports[from][imported]
-			if short == "" {
-				return nil, fmt.Errorf("%s does not export %s", from, imported)
+			exported, as, isRenamed := strings.Cut(strings.TrimSpace(imported), " as ")
+			if !isRenamed {
+				as = exported
 			}
-			imports[imported] = short
+			short := j.exports[from][exported]
+			if short == "" {
+				return nil, fmt.Errorf("%s does not export %s", from, exported)
+			}
+			imports[as] = short
 			if j.isFirst[from] && !j.isFirst[name] {
 				j.shared[short] = true
 			}
