@@ -209,10 +209,13 @@ func (s *tableIndex) knownDamaged() int {
 	return len(s.engine.store.DamagedIDs(s.org)[s.kind.table])
 }
 
-// isBehind reports whether a list would have to read records that are neither in the index nor in memory.
+// isBehind reports whether a list would have to read records that are neither in the index nor in memory, or to wait
+// until others have been read.
 func (s *tableIndex) isBehind(tx *store.Tx) bool {
 	last := tx.LastChange(s.kind.table)
-	s.mu.Lock()
+	if !s.mu.TryLock() {
+		return true
+	}
 	defer s.mu.Unlock()
 	return s.view != nil && (s.view.isBuilding() || last > s.number)
 }

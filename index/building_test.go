@@ -47,8 +47,8 @@ func (w *fixture) newestAgrees(s *tableIndex, body string) (ok bool) {
 	return ok
 }
 
-// While an index is being built, and while it is behind, a list in the order of creation is read from
-// the store. It is the same as by the predicate.
+// While an index is being built, while it is behind, and while something else changes what lists see, a list in the
+// order of creation is read from the store. It is the same as by the predicate.
 func TestNewestIsReadFromStore(t *testing.T) {
 	w := newLargeFixture(t, 201)
 	w.flushAll()
@@ -58,6 +58,11 @@ func TestNewestIsReadFromStore(t *testing.T) {
 		if w.newestAgrees(s, `{"sort": "-created_at"}`) {
 			t.Error("read from the store although the index has all changes")
 		}
+		s.mu.Lock()
+		if !w.newestAgrees(s, `{"sort": "-created_at"}`) {
+			t.Error("not read from the store while another goroutine changes what lists see")
+		}
+		s.mu.Unlock()
 		check := func(state string) {
 			t.Helper()
 			for page := 1; page <= len(w.ids)/7+3; page++ {

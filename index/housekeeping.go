@@ -109,7 +109,7 @@ func (e *Engine) maintain() {
 		if s.idleRounds++; s.used.Load() != s.usedBefore {
 			s.idleRounds, s.usedBefore = 0, s.used.Load()
 		}
-		idle := s.loaded && s.idleRounds >= maxIdleRounds
+		idle := s.loaded.Load() && s.idleRounds >= maxIdleRounds
 		failed := s.view != nil && s.view.bleveSnapshot == nil
 		s.mu.Unlock()
 		switch {

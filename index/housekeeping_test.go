@@ -48,7 +48,7 @@ func TestIdleIndexIsClosed(t *testing.T) {
 		w.flushAll()
 		s := w.engine.tableIndex(w.org, things)
 		for round := range maxIdleRounds + 1 { // the first one notes the use
-			if !s.isLoaded() {
+			if !s.loaded.Load() {
 				t.Fatalf("closed after %d rounds", round)
 			}
 			if round == maxIdleRounds/2 {
@@ -64,12 +64,12 @@ func TestIdleIndexIsClosed(t *testing.T) {
 		w.agree(`{"page_size": 1}`)
 		for round := range maxIdleRounds {
 			w.engine.maintain()
-			if !s.isLoaded() {
+			if !s.loaded.Load() {
 				t.Fatalf("closed after %d rounds", round)
 			}
 		}
 		w.engine.maintain()
-		if s.isLoaded() || s.isOpen() {
+		if s.loaded.Load() || s.isOpen() {
 			t.Error("the idle index is still open")
 		}
 		if size := w.engine.cache.size(); size != 0 {
@@ -89,12 +89,12 @@ func TestCloseSkipsIndexBeingWritten(t *testing.T) {
 	w.agree(`{}`)
 	s := w.engine.tableIndex(w.org, things)
 	s.writing.Lock()
-	if s.close() || !s.isLoaded() {
+	if s.close() || !s.loaded.Load() {
 		t.Error("closed while it is being written")
 	}
 	s.writing.Unlock()
 	w.whilePaused(func() {
-		if !s.close() || s.isLoaded() || s.isOpen() {
+		if !s.close() || s.loaded.Load() || s.isOpen() {
 			t.Error("not closed")
 		}
 	})
@@ -159,12 +159,12 @@ func TestLimitOfMemory(t *testing.T) {
 		w.engine.tableIndex(tables[0].org, things) // marks it as used
 		w.engine.cacheBytes = tables[0].overlay.size + tables[2].overlay.size
 		w.engine.enforceLimits()
-		if !tables[0].isLoaded() || tables[1].isLoaded() || !tables[2].isLoaded() {
+		if !tables[0].loaded.Load() || tables[1].loaded.Load() || !tables[2].loaded.Load() {
 			t.Error("the wrong table index is closed")
 		}
 		w.engine.cacheBytes = 1
 		w.engine.enforceLimits()
-		if !tables[0].isLoaded() || tables[2].isLoaded() {
+		if !tables[0].loaded.Load() || tables[2].loaded.Load() {
 			t.Error("more or less than the most recently used table index is open")
 		}
 	})

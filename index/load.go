@@ -13,18 +13,12 @@ import (
 // load makes the table index ready for lists. It opens the index on disk, or creates one if there
 // is none and the table is not small.
 func (s *tableIndex) load() error {
-	if s.isLoaded() {
+	if s.loaded.Load() {
 		return nil
 	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	return s.loadLocked()
-}
-
-func (s *tableIndex) isLoaded() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.loaded
 }
 
 // loadLocked is load for callers that hold writing.
@@ -39,7 +33,7 @@ func (s *tableIndex) loadLocked() error {
 // tryLoad is loadLocked without a report. damage is what was wrong with the index on disk, which is
 // being rebuilt then.
 func (s *tableIndex) tryLoad() (damage, err error) {
-	if s.isLoaded() {
+	if s.loaded.Load() {
 		return nil, nil
 	}
 	if diskIndexExists(s.path) {
@@ -48,7 +42,7 @@ func (s *tableIndex) tryLoad() (damage, err error) {
 			return nil, nil
 		}
 		if isShortage(err) {
-			if err := s.pause(err); !s.isLoaded() {
+			if err := s.pause(err); !s.loaded.Load() {
 				return nil, err
 			}
 			return nil, nil
@@ -174,7 +168,7 @@ func (s *tableIndex) rebuild() error {
 	s.unindexed.Store(0)
 	if count <= s.engine.maxSmall {
 		s.mu.Lock()
-		s.loaded = true
+		s.loaded.Store(true)
 		s.mu.Unlock()
 		return nil
 	}
@@ -232,7 +226,8 @@ func (s *tableIndex) create(first indexState) error {
 func (s *tableIndex) unload() {
 	s.mu.Lock()
 	v := s.view
-	s.loaded, s.view, s.overlay, s.current = false, nil, nil, nil
+	s.view, s.overlay, s.current = nil, nil, nil
+	s.loaded.Store(false)
 	s.mu.Unlock()
 	s.next = nil
 	if v != nil {

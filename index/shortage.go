@@ -67,7 +67,7 @@ func (s *tableIndex) pause(why error) error {
 	s.reportFailure(err)
 	s.next = nil
 	s.closeDisk()
-	if s.isLoaded() {
+	if s.loaded.Load() {
 		return err
 	}
 	return errors.Join(err, s.scanInstead())

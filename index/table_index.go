@@ -31,7 +31,6 @@ type tableIndex struct {
 	next    *flushBatch // the next batch, if it was built while the last one was written
 
 	mu         sync.Mutex
-	loaded     bool
 	view       *view      // nil for a small table
 	overlay    *overlay   // nil for a small table whose records have not been read
 	number     uint64     // the change that the overlay is at
@@ -41,6 +40,7 @@ type tableIndex struct {
 	idleRounds int    // how often the engine has found it unused
 	usedBefore uint64 // the value of used when the engine looked last
 
+	loaded     atomic.Bool   // changed only with mu held
 	used       atomic.Uint64 // Engine.useClock when it was last used
 	lastChange atomic.Uint64 // the last change that was committed
 	indexed    atomic.Uint64 // the change that the index is at; lastChange for a small table
@@ -76,7 +76,7 @@ func (s *tableIndex) snapshotAt(tx *store.Tx) (*snapshot, error) {
 	defer s.mu.Unlock()
 	last := tx.LastChange(s.kind.table)
 	switch {
-	case !s.loaded:
+	case !s.loaded.Load():
 		return nil, errUnloaded
 	case last < s.number || s.view != nil && last < s.view.floor:
 		return nil, errStaleTx
@@ -251,7 +251,8 @@ func (s *tableIndex) publish(v *view) {
 		// view are read again.
 		s.number = v.number
 	}
-	s.overlay, s.view, s.current, s.loaded = rest, v, nil, true
+	s.overlay, s.view, s.current = rest, v, nil
+	s.loaded.Store(true)
 	if old != nil {
 		old.release()
 		for id, seg := range old.byID {
