@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"mime/multipart"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -144,21 +145,26 @@ func words(r *rand.Rand, n int) string {
 	return strings.Join(all, " ")
 }
 
-// do sends a request and discards the answer.
-func (a *arena) do(ctx context.Context, t tenant, method, path, body string) (int, error) {
+// do sends a request with a JSON body.
+func (a *arena) do(ctx context.Context, t tenant, method, path, body string) (status int, err error) {
+	status, _, err = a.request(ctx, t, method, path, "application/json", body)
+	return status, err
+}
+
+func (a *arena) request(ctx context.Context, t tenant, method, path, contentType, body string) (status int, answer []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, a.url+path, strings.NewReader(body))
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Content-Type", contentType)
 	req.Header.Set("Authorization", "Bearer "+t.key)
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	defer res.Body.Close()
-	_, err = io.Copy(io.Discard, res.Body)
-	return res.StatusCode, err
+	answer, err = io.ReadAll(res.Body)
+	return res.StatusCode, answer, err
 }
 
 // observed are the durations of the victim's requests.
@@ -260,6 +266,7 @@ func (a *arena) attacks() []attack {
 	preview := func() string {
 		return fmt.Sprintf(`{"request_id":%q,"company_filters":{"filtering_rules":%s}}`, uuid.New(), rules(1000, "description", "contains"))
 	}
+	form, file := importForm(r, 20_000)
 	return []attack{
 		list("contains", "/v1/contacts/list", rules(1000, "notes", "contains")),
 		list("values", "/v1/contacts/list", values),
@@ -272,7 +279,8 @@ func (a *arena) attacks() []attack {
 		{name: "half-sent bodies", clients: 40, run: func(ctx context.Context, _ int) { a.stall(ctx, "/v1/contacts", 8<<20, half) }},
 		{name: "zeros", clients: 40, run: post("/v1/contacts", `{"tags":[`+strings.Repeat("0,", 1<<19)+`0]}`)},
 		{name: "zeros in a batch", clients: 40, run: post("/v1/contacts/batch", `{"records":[`+strings.Repeat("0,", 490_000)+`0]}`)},
-		a.previews(preview),
+		a.background("Previews", "/v1/tam/preview", "application/json", "preview_id", preview),
+		a.background("imports", "/v1/imports", form, "id", func() string { return file }),
 		{name: "batches with 50 subscriptions", clients: 12, run: a.batches()},
 	}
 }
@@ -325,16 +333,17 @@ func (a *arena) simulation() func(context.Context, int) {
 	}
 }
 
-// previews prepares Previews. Afterwards it cancels those that are not ready.
-func (a *arena) previews(body func() string) attack {
+// background starts work that goes on without a client. idName names its id in the answer. Afterwards it cancels what is
+// not over.
+func (a *arena) background(name, path, contentType, idName string, body func() string) attack {
 	var mu sync.Mutex
 	var ids []string
-	return attack{name: "Previews", clients: 4, run: func(ctx context.Context, _ int) {
+	return attack{name: name, clients: 4, run: func(ctx context.Context, _ int) {
 		mu.Lock()
 		next := body()
 		mu.Unlock()
-		answer, err := sendFor(http.DefaultClient, a.attacker, http.MethodPost, a.url+"/v1/tam/preview", next, http.StatusAccepted)
-		if _, id, found := strings.Cut(string(answer), `"preview_id":"`); err == nil && found {
+		_, answer, err := a.request(ctx, a.attacker, "POST", path, contentType, next)
+		if _, id, found := strings.Cut(string(answer), `"`+idName+`":"`); err == nil && found {
 			mu.Lock()
 			ids = append(ids, id[:36])
 			mu.Unlock()
@@ -346,9 +355,23 @@ func (a *arena) previews(body func() string) attack {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, id := range ids {
-			_, _ = a.do(context.Background(), a.attacker, "POST", "/v1/tam/preview/"+id+"/cancel", "")
+			_, _ = a.do(context.Background(), a.attacker, "POST", path+"/"+id+"/cancel", "")
 		}
 	}}
+}
+
+// importForm returns the body of an import of n contacts, and its media type.
+func importForm(r *rand.Rand, n int) (contentType, body string) {
+	var b strings.Builder
+	form := multipart.NewWriter(&b)
+	_ = form.WriteField("options", `{"entity":"contacts"}`)
+	file, _ := form.CreateFormFile("file", "contacts.csv")
+	fmt.Fprintln(file, "Email,Name,Title,Notes")
+	for i := range n {
+		fmt.Fprintf(file, "import%d@attack.example,%s,%s,%s\n", i, words(r, 2), words(r, 2), words(r, 20))
+	}
+	_ = form.Close()
+	return form.FormDataContentType(), b.String()
 }
 
 // batches creates contacts while 50 endpoints that accept nothing are subscribed.
