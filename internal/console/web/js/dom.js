@@ -83,6 +83,7 @@ function compile({ strings, isSVG }) {
     skipQuote = quote;
   }
   const template = document.createElement('template');
+  // eslint-disable-next-line no-restricted-properties -- the policy gets the literal parts of templates only
   template.innerHTML = /** @type {string} */ (/** @type {unknown} */ (policy.createHTML(isSVG ? `<svg>${markup.trim()}</svg>` : markup.trim())));
   const wrapper = isSVG && template.content.firstElementChild;
   if (wrapper) wrapper.replaceWith(...wrapper.childNodes);

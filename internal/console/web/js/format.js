@@ -101,7 +101,7 @@ const steps = /** @type {[number, string][]} */ ([[1, 'min'], [60, 'h'], [24 * 6
 export function ago(at, now = Date.now()) {
   const minutes = (now - new Date(at).getTime()) / minute;
   if (minutes < 1) return t('just now');
-  const [size, unit] = steps.findLast(([size]) => minutes >= size) || steps[0];
+  const [size, unit] = steps.findLast(([least]) => minutes >= least) || steps[0];
   return `${Math.floor(minutes / size)} ${unit}`;
 }
 

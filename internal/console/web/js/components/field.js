@@ -5,14 +5,14 @@ import { html } from '../dom.js';
 import { words } from '../format.js';
 import { t } from '../text.js';
 
-let ids = 0;
+let lastID = 0;
 /** @type {Map<string, string>} */
 const idOf = new Map();
 
 /** An id that stays the same for a name. @param {string} name */
 function stableID(name) {
   let id = idOf.get(name);
-  if (!id) idOf.set(name, (id = `field-${++ids}`));
+  if (!id) idOf.set(name, (id = `field-${++lastID}`));
   return id;
 }
 

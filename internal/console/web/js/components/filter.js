@@ -36,8 +36,8 @@ export function sentence(rule, fields) {
 
 /** The market of a Preview as a sentence. @param {Item} preview @param {Field[]} fields those of companies */
 export function marketText({ request: r, research }, fields) {
-  const { filtering_rules: tree, searching_rule: words } = r.company_filters;
-  return [...(tree?.operator === 'or' ? [tree] : tree?.filters || []).map((/** @type {any} */ rule) => sentence(rule, fields)), words?.value, r.contact_filters?.include_keywords?.length && t('titles with {words}', { words: r.contact_filters.include_keywords.join(', ') }),
+  const { filtering_rules: tree, searching_rule: search } = r.company_filters;
+  return [...(tree?.operator === 'or' ? [tree] : tree?.filters || []).map((/** @type {any} */ rule) => sentence(rule, fields)), search?.value, r.contact_filters?.include_keywords?.length && t('titles with {words}', { words: r.contact_filters.include_keywords.join(', ') }),
     r.qualifier_rule && `${research?.question || t('the question')} ${show({ type: typeof r.qualifier_rule.value }, r.qualifier_rule.value)}`].filter(Boolean).join(' · ') || t('All companies');
 }
 

@@ -189,36 +189,36 @@ export class Table {
     this.#draw();
   }
 
-  /** @param {Column} column @param {number} index */
-  #header(column, index) {
+  /** @param {Column} col @param {number} index */
+  #header(col, index) {
     const sort = this.options.sort || '';
-    const isSorted = sort.replace(/^-/, '') === column.key;
+    const isSorted = sort.replace(/^-/, '') === col.key;
     const order = !isSorted ? null : sort.startsWith('-') ? 'descending' : 'ascending';
-    return html`<th scope="col" class=${column.number ? 'number' : ''} aria-sort=${order}>
+    return html`<th scope="col" class=${col.number ? 'number' : ''} aria-sort=${order}>
       ${index === 0 && this.options.selectable
         ? html`<span class="name"><input type="checkbox" aria-label=${t('Select all loaded rows')} .checked=${this.selected.size > 0 && this.selected.size === this.records().length}
             .indeterminate=${this.selected.size > 0 && this.selected.size < this.records().length}
-            @change=${(e) => this.#selectLoaded(e.target.checked)}>${this.#label(column, order)}</span>`
-        : this.#label(column, order)}
-      ${this.options.onColumns && html`<span class="grip" aria-hidden="true" @pointerdown=${(e) => this.#resizeColumn(e, column)}></span>`}
+            @change=${(e) => this.#selectLoaded(e.target.checked)}>${this.#label(col, order)}</span>`
+        : this.#label(col, order)}
+      ${this.options.onColumns && html`<span class="grip" aria-hidden="true" @pointerdown=${(e) => this.#resizeColumn(e, col)}></span>`}
     </th>`;
   }
 
-  /** @param {Column} column @param {string | null} order */
-  #label(column, order) {
+  /** @param {Column} col @param {string | null} order */
+  #label(col, order) {
     const arrow = order === 'ascending' ? ' ▲' : order === 'descending' ? ' ▼' : '';
-    if (!column.sortable || !this.options.onSort) return column.label;
-    return html`<button type="button" @click=${() => this.options.onSort?.(order === 'ascending' ? `-${column.key}` : column.key)}>${column.label}${arrow}</button>`;
+    if (!col.sortable || !this.options.onSort) return col.label;
+    return html`<button type="button" @click=${() => this.options.onSort?.(order === 'ascending' ? `-${col.key}` : col.key)}>${col.label}${arrow}</button>`;
   }
 
-  /** @param {PointerEvent} event @param {Column} column */
-  #resizeColumn(event, column) {
+  /** @param {PointerEvent} event @param {Column} col */
+  #resizeColumn(event, col) {
     event.preventDefault();
-    const start = event.clientX - column.width;
+    const start = event.clientX - col.width;
     const grip = /** @type {HTMLElement} */ (event.target);
     grip.setPointerCapture(event.pointerId);
     const move = (/** @type {PointerEvent} */ e) => {
-      column.width = Math.max(64, e.clientX - start);
+      col.width = Math.max(64, e.clientX - start);
       this.#draw();
     };
     grip.addEventListener('pointermove', move);
@@ -238,12 +238,12 @@ export class Table {
     const isSelected = this.selected.has(record.id);
     const name = columns[0].view(record, row);
     return html`<tr aria-rowindex=${row + 2} class=${`${isSelected ? 'selected ' : ''}${row === this.cursor ? 'cursor' : ''}`} @click=${(e) => this.#click(e, row)}>
-      ${keyed(columns, (c) => c.key, (column, i) => i === 0
-        ? html`<td class=${column.number ? 'number' : ''}><span class="name">
+      ${keyed(columns, (c) => c.key, (col, i) => i === 0
+        ? html`<td class=${col.number ? 'number' : ''}><span class="name">
             ${selectable && html`<input type="checkbox" aria-label=${t('Select row {n}', { n: number(row + 1) })} .checked=${isSelected}
               @click=${(e) => { e.stopPropagation(); this.toggle(row, e.shiftKey); }}>`}
             ${href ? html`<a class="clip" href=${href(record)} dir="auto">${name}</a>` : onOpen ? html`<button class="clip" type="button" dir="auto" @click=${() => onOpen(record)}>${name}</button>` : html`<span class="clip" dir="auto">${name}</span>`}</span></td>`
-        : html`<td class=${column.number ? 'number' : ''} data-label=${column.number && `${column.label} `} dir="auto">${column.view(record, row)}</td>`)}
+        : html`<td class=${col.number ? 'number' : ''} data-label=${col.number && `${col.label} `} dir="auto">${col.view(record, row)}</td>`)}
       <td></td>
     </tr>`;
   }

@@ -168,12 +168,12 @@ export const actions = {
 
 /** @param {ListModel} model */
 export async function saveView(model) {
-  const { view, kind, table } = model;
+  const { view, kind } = model;
   const saved = await form({
     title: t('Save this view'), action: t('Save'), body: (state) => field(state, { name: 'name', label: t('Name'), required: true }),
     submit: ({ values, key }) => post('/v1/views', {
       entity: kind.entity, name: values.name, filtering_rules: selection(view).filters || [], searching_rule: view.q ? { value: view.q } : null,
-      sort: view.sort || null, columns: table.options.columns.map((c) => c.key),
+      sort: view.sort || null, columns: model.table.options.columns.map((c) => c.key),
     }, { key }),
   });
   if (!saved) return;
@@ -204,9 +204,9 @@ async function addTo(audience, model) {
     if (now !== model.table.total) throw new ApiError(409, 'conflict', t('{now} contacts match by now, not {then}. Nothing was added.', { now: number(now), then: number(model.table.total) }), [], 0);
   }
   const which = model.isEverything ? { search: '', filters: [], ...selection(model.view) } : { contact_ids: [...model.table.selected] };
-  const count = model.count;
+  const asked = model.count;
   const result = await post(`/v1/audiences/${audience}/contacts/add`, which, { key: newKey() });
-  return { added: result?.added ?? count };
+  return { added: result?.added ?? asked };
 }
 
 /** @param {ListModel} model @param {string} message */

@@ -25,7 +25,7 @@ export const duplicatesPage = {
     const schema = withTags(await schemaOf(kind.entity), await tags());
     const after = search.get('after');
     let next = after;
-    let group = null;
+    let group;
     do { // an answer may have no group although more follow
       const page = await post(`/v1/${kind.entity}/duplicates`, { page_size: 1, ...(next ? { next } : {}) }, { signal });
       [group] = page.groups;

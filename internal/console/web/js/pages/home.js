@@ -30,8 +30,8 @@ async function read(signal) {
     days: open.map((n, i) => {
       const at = startOfDay(i);
       const { sends = 0, tasks: steps = 0 } = planned.data.find((d) => d.date === isoDay(at)) || {};
-      const due = steps + n - (open[i - 1] || 0); // what is overdue counts as today
-      return { label: shortDay(at), value: sends + due, sends, tasks: due };
+      const dueThen = steps + n - (open[i - 1] || 0); // what is overdue counts as today
+      return { label: shortDay(at), value: sends + dueThen, sends, tasks: dueThen };
     }),
   };
 }

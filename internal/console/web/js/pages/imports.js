@@ -4,7 +4,7 @@ import { ApiError, forgetAll, get, hooks, is, post, schemaOf } from '../api.js';
 import { bars } from '../components/chart.js';
 import { FormState, form as ask } from '../components/dialog.js';
 import { field, typeFields } from '../components/field.js';
-import { button, download, heading, section, soft, status, table, toast } from '../components/parts.js';
+import { button, download, heading, section, soft, status, table } from '../components/parts.js';
 import { html } from '../dom.js';
 import { dropWork, follow, showWork } from '../foot.js';
 import { dateTime, listOf, words } from '../format.js';

@@ -142,10 +142,10 @@ export const previewPage = {
   },
 };
 
-/** Prepares the same market again. @param {Item} request */
-async function again(request) {
+/** Prepares the same market again. @param {Item} market */
+async function again(market) {
   const request_id = newKey();
-  const made = await post('/v1/tam/preview', { ...request, request_id }, { key: request_id });
+  const made = await post('/v1/tam/preview', { ...market, request_id }, { key: request_id });
   await go(`/previews/${made.preview_id}`);
 }
 
@@ -170,7 +170,7 @@ function funnel({ preview: p, path, kind, reason }) {
   const counts = kind === 'company' ? p.result.accounts : p.result.contacts;
   const at = link(`/previews/${path.split('/').at(-1)}?kind=${kind}`);
   return html`<section class="section"><div class="tabs">${['company', 'person'].map((k) => html`<a href=${link(`/previews/${p.preview_id}?kind=${k}`)} aria-current=${k === kind ? 'page' : null}>${k === 'company' ? t('Companies') : t('People')}</a>`)}</div>
-    ${bars([{ label: t('Matched'), value: counts.matched }, ...Object.entries(counts.exclusions).filter(([, n]) => n > 0).map(([reason, n]) => ({ label: words(why(reason)), value: n, text: `−${number(n)}`, className: 'fill-soft', action: html`<a href=${`${at}&reason=${reason}`}>${t('Show')}</a>` })),
+    ${bars([{ label: t('Matched'), value: counts.matched }, ...Object.entries(counts.exclusions).filter(([, n]) => n > 0).map(([excluded, n]) => ({ label: words(why(excluded)), value: n, text: `−${number(n)}`, className: 'fill-soft', action: html`<a href=${`${at}&reason=${excluded}`}>${t('Show')}</a>` })),
       ...(counts.duplicate_source_rows ? [{ label: t('Duplicate rows'), value: counts.duplicate_source_rows, text: `−${number(counts.duplicate_source_rows)}`, className: 'fill-soft' }] : []),
       { label: t('Eligible'), value: counts.eligible, className: 'fill-good', action: html`<a href=${`${at}&reason=${eligible}`}>${t('Show')}</a> ${soft(t('{n} new', { n: number(counts.new) }))}` }])}
     ${kind === 'company' && html`<p class="soft">${price(p)}</p>`}
@@ -212,7 +212,7 @@ function peek(model, m) {
 
 /** Why the member of the address is in or out. It must be among the rows that are loaded. @param {Item} model */
 function member(model) {
-  const m = model.open && model.table.records().find((/** @type {Item} */ other) => other.id === model.open);
+  const m = model.open && model.table.records().find((/** @type {Item} */ row) => row.id === model.open);
   if (!m) return null;
   const facts = Object.entries(m.data).filter(([key, value]) => value && typeof value !== 'object' && !/(^|_)id$/.test(key)).map(([key, value]) => /** @type {[string, string]} */ ([words(key), typeof value === 'number' && !key.endsWith('year') ? number(value) : String(value)]));
   return beside(nameOf(m.data), null, () => peek(model), pairs([[t('Status'), m.selected ? t('Eligible') : words(why(reasonOf(m)))], [t('Evidence'), evidenceOf(m) || '—'], ...facts]));

@@ -3,7 +3,7 @@
 import { get, getPage, list, patch, post, remove, request } from '../api.js';
 import { confirm, form, open } from '../components/dialog.js';
 import { field, optionsOf, typeFields } from '../components/field.js';
-import { button, copy, empty, failed, heading, pairs, section, soft, status, table, toast, when } from '../components/parts.js';
+import { button, copy, empty, failed, heading, pairs, soft, status, table, toast, when } from '../components/parts.js';
 import { html } from '../dom.js';
 import { dateTime, listOf, shortDay, words } from '../format.js';
 import { link, reload } from '../router.js';
