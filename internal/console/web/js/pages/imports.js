@@ -66,7 +66,7 @@ export const newImportPage = {
       ${heading({ up: ['/imports', t('Imports')], title: t('Import {kind}', { kind: kinds[entity].title.toLowerCase() }), note: file && about(file, inspection) })}
       <div class="tabs">${Object.entries(kinds).map(([name, { title }]) => html`<a href=${link(`/imports/new?entity=${name}`)} @click=${() => { model.isDirty = false; }} aria-current=${name === entity ? 'page' : null}>${title}</a>`)}</div>
       <label class="drop"><input class="visually-hidden" type="file" accept=".csv,.tsv,.txt,.jsonl,.gz,.zip" @change=${(e) => choose(model, e.target.files[0])}>
-        <strong>${file ? t('Choose another file') : t('Drop a file here, or choose one')}</strong>${!file && soft(t('A CSV file with a line of headings, or JSON lines. It may be gzipped. Nothing is imported before you have seen what happens.'))}</label>
+        <strong>${file ? t('Choose another file') : t('Drop a file here, or choose one')}</strong>${!file && soft(t('A CSV file with a line of headings, or JSON lines. It may be packed with gzip or zip. Nothing is imported before you have seen what happens.'))}</label>
       ${form.problem && html`<p class="notice bad" role="alert">${form.problem}</p>`}
       ${file && !inspection && !form.problem && html`<p class="soft" role="status">${t('Reading the file…')}</p>`}
       ${inspection && html`${columns(model)}${options(model)}${trial(model)}`}</div>`;
