@@ -57,7 +57,7 @@ func tryImport(t *testing.T, app *apptest.App, org *apptest.Org, entity, text st
 	}
 	err = rows.Load(t.Context(), table, func(table []rows.Row) (b *record.ImportBatch, err error) {
 		err = app.Store.View(org.ID, func(tx *store.Tx) error {
-			b, err = im.Prepare(tx, table)
+			b, err = im.Prepare(tx, table, func() {})
 			return err
 		})
 		return b, err

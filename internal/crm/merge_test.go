@@ -187,7 +187,7 @@ func importOne(t *testing.T, app *apptest.App, org *apptest.Org, text string) {
 		if err != nil {
 			return err
 		}
-		prepared, err := im.Prepare(tx, batch)
+		prepared, err := im.Prepare(tx, batch, func() {})
 		if err != nil {
 			return err
 		}

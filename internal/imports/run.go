@@ -268,9 +268,8 @@ func (r *run) prepare(ctx context.Context) (b batch) {
 		}
 		b.err = nil // these rows come first; reading on returns the error again
 	}
-	turn.Pause(ctx)
 	b.err = r.imports.store.View(r.org, func(tx *store.Tx) (err error) {
-		b.ready, err = r.importer.Prepare(tx, b.rows)
+		b.ready, err = r.importer.Prepare(tx, b.rows, func() { turn.Pause(ctx) })
 		return err
 	})
 	b.encoding, b.warnings = r.table.Encoding(), r.importer.Warnings()

@@ -37,8 +37,9 @@ type list struct {
 	names  shape.Value
 }
 
-// Prepare converts rows. It does what takes long, so that Write, for which all writers wait, is short.
-func (im *Importer) Prepare(tx *store.Tx, table []rows.Row) (*ImportBatch, error) {
+// Prepare converts rows. It does what takes long, so that Write, for which all writers wait, is short. It calls pause for
+// each row.
+func (im *Importer) Prepare(tx *store.Tx, table []rows.Row, pause func()) (*ImportBatch, error) {
 	b := &ImportBatch{Rows: table, items: make([]importItem, len(table))}
 	var custom *shape.Customs
 	if im.kind.shape.HasCustom() {
@@ -50,6 +51,7 @@ func (im *Importer) Prepare(tx *store.Tx, table []rows.Row) (*ImportBatch, error
 	}
 	links := map[string]*preparedLink{}
 	for i := range table {
+		pause()
 		im.prepare(&b.items[i], &table[i], custom, links)
 	}
 	return b, nil

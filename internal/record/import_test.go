@@ -157,7 +157,7 @@ func (o *office) importWith(text string, options record.ImportOptions) (r result
 	}
 	err = rows.Load(o.t.Context(), table, func(table []rows.Row) (b *record.ImportBatch, err error) {
 		err = o.st.View(o.org, func(tx *store.Tx) error {
-			b, err = im.Prepare(tx, table)
+			b, err = im.Prepare(tx, table, func() {})
 			return err
 		})
 		return b, err
