@@ -50,6 +50,7 @@ func TestInspect(t *testing.T) {
 	org.Read.Post(path+"/inspect", form).Is(200)
 	org.Read.Post(path+"/inspect", apptest.NewForm("", `{}`)).Fails(422, "validation_failed", "file: the file is empty")
 	org.Read.Post(path+"/inspect", apptest.NewForm(file, `{"entity": "tasks"}`)).Fails(422, "validation_failed", "entity")
+	org.Read.Post(path+"/inspect", apptest.NewForm(strings.Repeat("a,", 20_000), `{}`)).Fails(422, "validation_failed", "file: header: more than 16384 cells")
 	org.Read.Post(path+"/inspect", apptest.Form{Options: []byte(`{}`)}).Fails(422, "validation_failed", "file: is required")
 	if left := files(t, app); len(left) > 0 || org.Dump() != before {
 		t.Errorf("an inspection left %v", left)

@@ -3,6 +3,7 @@ package rows
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 )
@@ -23,7 +24,11 @@ const (
 var (
 	errOpen  = errors.New("unclosed quote")
 	errQuote = errors.New("unexpected text after a closing quote; write a quote inside quotes twice")
+	errWide  = fmt.Errorf("more than %d cells", maxCells)
 )
+
+// maxCells is how many cells a row may have: as many as spreadsheets can save.
+const maxCells = 16_384
 
 // maxExtraCells is the number of excess cells after which a row with an open quote is abandoned.
 // Without this bound, every line of a file could cause a read to its end.
@@ -100,7 +105,9 @@ func (c *cells) add(line []byte) error {
 		switch {
 		case i >= end: // the line ending is not part of a cell
 		case b == c.comma:
-			c.end()
+			if c.end(); len(c.ends) == maxCells {
+				return errWide
+			}
 		case c.place == behind:
 			if b != ' ' && b != '\t' {
 				return errQuote

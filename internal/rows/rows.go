@@ -22,6 +22,8 @@ const (
 	// maxRow is the maximum size of a row in bytes, the default maximum of a request body. Without it,
 	// an unclosed quote would turn the rest of the file into one row.
 	maxRow = 8 << 20
+	// maxValues is how many JSON values a line may have, as many as a request body. Parsed, each takes some 100 bytes.
+	maxValues = 50_000
 	// maxRaw is the number of bytes of an unreadable row that are kept.
 	maxRaw = 1 << 16
 )
@@ -275,6 +277,9 @@ func (t *Reader) isOther(row *Row) bool {
 
 // parseObject parses a line of JSON. Its errors speak of the line instead of the body of a request.
 func parseObject(line []byte) (shape.Value, error) {
+	if shape.CountValues(line) > maxValues {
+		return shape.Value{}, fmt.Errorf("more than %d JSON values", maxValues)
+	}
 	v, err := shape.ParseObject(line)
 	var wrong *fault.Error
 	if errors.As(err, &wrong) {

@@ -211,6 +211,22 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
+// TestWideRows checks that rows with more cells or values than anybody needs are refused, because each takes memory.
+func TestWideRows(t *testing.T) {
+	wide := strings.Repeat("x,", 16_383)
+	for name, c := range map[string]struct{ text, want string }{
+		"CSV":        {"a,b\n1,2\n" + wide + "x,x\n4,5\n", `2 ["1" "2"]; 3: more than 16384 cells; 4 ["4" "5"]`},
+		"the most":   {"a,b\n" + wide + "x\n", `2: 16384 cells, but the header has 2`},
+		"JSON":       {"{}\n{\"a\": [" + strings.Repeat("0,", 50_000) + "0]}\n{}", "1 []; 2: more than 50000 JSON values; 3 []"},
+		"the values": {"{\"a\": \"" + strings.Repeat("0,", 50_000) + "\"}", "1 []"},
+	} {
+		_, table, err := all(t, strings.NewReader(c.text))
+		if got := strings.Join(describeAll(table), "; "); err != nil || got != c.want {
+			t.Errorf("%s: %.400s, %v", name, got, err)
+		}
+	}
+}
+
 // allocated returns the number of bytes that fn allocates, a measure of work that does not depend
 // on time.
 func allocated(fn func()) uint64 {
