@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// DamagedEntries calls fn for each unreadable part, set, job and tombstone of the organization.
+// DamagedEntries calls fn for each unreadable part, job and tombstone of the organization, and for each unreadable
+// chunk of a set that DropDamagedEntries cannot restore.
 func (tx *Tx) DamagedEntries(fn func(bucket string, key, value []byte)) error {
 	for _, table := range tx.tables() {
 		err := tx.look(table+".rec", nil, func(key, value []byte) (bool, error) {
@@ -19,7 +20,15 @@ func (tx *Tx) DamagedEntries(fn func(bucket string, key, value []byte)) error {
 			return err
 		}
 	}
+	for _, s := range tx.sets() {
+		if err := s.lostChunks(tx, func(key, value []byte) { fn(s.chunks, key, value) }); err != nil {
+			return err
+		}
+	}
 	for _, bucket := range tx.sealedBuckets() {
+		if strings.HasSuffix(bucket, setSuffix) {
+			continue
+		}
 		err := tx.look(bucket, nil, func(key, value []byte) (bool, error) {
 			if _, err := unseal(tx.place(bucket, key), value); err != nil {
 				fn(bucket, key, value)
@@ -33,9 +42,12 @@ func (tx *Tx) DamagedEntries(fn func(bucket string, key, value []byte)) error {
 	return nil
 }
 
-// DropDamagedEntries deletes the unreadable parts, sets, jobs and tombstones of the organization. A set is
-// written again from its other direction, which has all its ids.
+// DropDamagedEntries deletes the unreadable parts, sets, jobs and tombstones of the organization. A set is first
+// written again from its other direction.
 func (tx *Tx) DropDamagedEntries() error {
+	if err := tx.repairSets(false); err != nil {
+		return err
+	}
 	for _, bucket := range tx.sealedBuckets() {
 		var jobs [][]byte
 		err := tx.deleteWhere(bucket, func(key, value []byte) bool {
@@ -65,7 +77,7 @@ func (tx *Tx) DropDamagedEntries() error {
 			return err
 		}
 	}
-	return tx.repairSets(false)
+	return nil
 }
 
 // sealedBuckets returns the buckets of the organization with checksums that are neither records nor

@@ -59,7 +59,7 @@ func isName(path []string, name string) bool {
 	case 1:
 		return len(name) == 16
 	}
-	for _, suffix := range []string{".rec", ".log", ".gone", ".tomb", partSuffix, ".set", ownerSuffix, ".counter"} {
+	for _, suffix := range []string{".rec", ".log", ".gone", ".tomb", partSuffix, setSuffix, ownerSuffix, ".counter"} {
 		if strings.HasSuffix(name, suffix) {
 			return true
 		}

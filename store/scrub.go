@@ -142,7 +142,7 @@ func (s *Store) eachOrganization(fn func(org uuid.UUID, buckets []string) error)
 }
 
 func hasChecksums(bucket string) bool {
-	for _, suffix := range []string{".rec", ".log", partSuffix, ".set"} {
+	for _, suffix := range []string{".rec", ".log", partSuffix, setSuffix} {
 		if strings.HasSuffix(bucket, suffix) {
 			return true
 		}

@@ -24,9 +24,12 @@ type Sets struct {
 }
 
 // NewSets declares sets.
-func NewSets(name string) *Sets { return &Sets{chunks: name + ".set", owners: name + ownerSuffix} }
+func NewSets(name string) *Sets { return &Sets{chunks: name + setSuffix, owners: name + ownerSuffix} }
 
-const ownerSuffix = ".owner"
+const (
+	setSuffix   = ".set"
+	ownerSuffix = ".owner"
+)
 
 const (
 	maxChunk   = 512          // ids; a larger chunk is split

@@ -9,22 +9,80 @@ import (
 	"github.com/google/uuid"
 )
 
-// repairSets writes the sets that lack a chunk again. If all is set, so are sets without any chunk, of which
-// only the other direction is left.
+// repairSets rewrites the sets with damaged or missing chunks from their other direction. If all is set, so are
+// sets without any chunk, of which only the other direction is left.
 func (tx *Tx) repairSets(all bool) error {
+	for _, s := range tx.sets() {
+		if err := s.repair(tx, all); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sets returns the sets of the organization.
+func (tx *Tx) sets() (sets []*Sets) {
 	if tx.orgBkt == nil {
 		return nil
 	}
-	var names []string
 	_ = tx.orgBkt.ForEachBucket(func(name []byte) error { // the function never fails
 		if set, is := strings.CutSuffix(string(name), ownerSuffix); is {
-			names = append(names, set)
+			sets = append(sets, NewSets(set))
 		}
 		return nil
 	})
-	for _, name := range names {
-		if err := NewSets(name).repair(tx, all); err != nil {
-			return err
+	return sets
+}
+
+// lostChunks calls fn for each damaged chunk that repair cannot restore: the other direction has fewer ids for it
+// than the chunk had.
+func (s *Sets) lostChunks(tx *Tx, fn func(key, value []byte)) error {
+	type damaged struct {
+		key, value []byte
+		low        uuid.UUID
+		missing    int
+	}
+	var found []*damaged
+	byOwner := map[uuid.UUID][]*damaged{}
+	var owner, low uuid.UUID
+	err := tx.look(s.chunks, nil, func(key, v []byte) (bool, error) {
+		_, err := s.open(tx, key, v)
+		if len(key) == 32 && uuid.UUID(key) != owner {
+			owner, low = uuid.UUID(key), uuid.Nil
+		}
+		if err != nil {
+			d := &damaged{key: key, value: v, low: low, missing: max(1, (len(v)-4)/16-1)}
+			found = append(found, d)
+			if len(key) == 32 {
+				byOwner[owner] = append(byOwner[owner], d)
+			}
+		}
+		if len(key) == 32 {
+			low = uuid.UUID(key[16:])
+		}
+		return true, nil
+	})
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	err = tx.look(s.owners, nil, func(key, _ []byte) (bool, error) {
+		if len(key) != 32 {
+			return true, nil
+		}
+		id := uuid.UUID(key)
+		for _, d := range byOwner[uuid.UUID(key[16:])] {
+			if CompareIDs(id, d.low) > 0 && bytes.Compare(id[:], d.key[16:]) <= 0 {
+				d.missing--
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, d := range found {
+		if d.missing > 0 {
+			fn(d.key, d.value)
 		}
 	}
 	return nil
@@ -39,6 +97,9 @@ func (s *Sets) repair(tx *Tx, all bool) error {
 		}
 		owner := uuid.UUID(key)
 		c, err := s.open(tx, key, v)
+		if err != nil {
+			c, all = idChunk{}, true // the owner in the key may be wrong too
+		}
 		if err != nil || c.low != known[owner] {
 			broken[owner] = true
 		}

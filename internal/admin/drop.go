@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -152,9 +151,6 @@ func findDamaged(s *service.Service, tx *store.Tx, org uuid.UUID) (found []salva
 		return nil, err
 	}
 	err = tx.DamagedEntries(func(bucket string, key, value []byte) {
-		if strings.HasSuffix(bucket, ".set") {
-			return // it is written again, and nothing is gone
-		}
 		d := salvage{Dropped: Dropped{Organization: org, Kind: bucket, Entry: hex.EncodeToString(key)}, Raw: slices.Clone(value)}
 		if len(key) >= 16 {
 			d.ID = uuid.NullUUID{UUID: uuid.UUID(key[:16]), Valid: true}
