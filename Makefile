@@ -57,7 +57,7 @@ browser: ## test the console in chromium, if it is installed
 	cd internal/browsertest && go test -count 1 -timeout 30m .
 
 bench-console: ## measure the console in chromium with 100,000 contacts, and print each value with its budget
-	cd internal/browsertest && PROSPECTOR_CONTACTS=100000 go test -count 1 -v -timeout 30m -run 'TestFileBudget|TestTableBudget' .
+	cd internal/browsertest && PROSPECTOR_CONTACTS=100000 go test -count 1 -v -timeout 30m -run 'TestFileBudget|TestTableBudget|TestFirstLoadSpeed|TestTableSpeed|TestMemory' .
 
 screenshots: ## renew the pictures of docs/console.md; needs chromium
 	cd internal/browsertest && PROSPECTOR_SCREENSHOTS=$(CURDIR)/docs/images go test -count 1 -run TestScreenshots .

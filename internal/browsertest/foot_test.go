@@ -77,7 +77,7 @@ func TestProgress(t *testing.T) {
 // newPreview prepares a Preview of the companies of a country that have chiefs and vice presidents.
 func newPreview(t *testing.T, country string) (id string) {
 	t.Helper()
-	made := shared.call(t, http.MethodPost, "/v1/tam/preview", map[string]any{"request_id": fmt.Sprintf("00000000-0000-4000-8000-%012x", time.Now().UnixMicro()&0xffffffffffff), "contact_filters": map[string]any{"include_keywords": []string{"chief", "vp"}},
+	made := shared.call(t, http.MethodPost, "/v1/tam/preview", map[string]any{"request_id": fmt.Sprintf("00000000-0000-4000-8000-%012x", time.Now().UnixMicro()&0xffffffffffff), "contact_filters": map[string]any{"include_keywords": []string{"chief", "vp"}}, "exclude_companies_without_titles": true,
 		"company_filters": map[string]any{"filtering_rules": map[string]any{"filters": []any{map[string]any{"field": "country", "condition": "is", "value": country}}}}})
 	id = made["data"].(map[string]any)["preview_id"].(string)
 	for end := time.Now().Add(20 * time.Second); shared.call(t, http.MethodGet, "/v1/tam/preview/"+id, nil)["data"].(map[string]any)["status"] != "READY"; {

@@ -23,6 +23,7 @@ var tasks = []struct {
 	{"complete a task", 1, completeTask},
 	{"filter contacts by two conditions and save the view", 7, filterContacts},
 	{"add everyone who matches to a campaign", 5, addToCampaign},
+	{"import a file after a dry run", 5, importFile},
 	{"describe a market and prepare a Preview", 6, describeMarket},
 	{"see what a rule excluded, and import the rest", 5, importPreview},
 	{"simulate and start a campaign", 5, startCampaign},
@@ -146,6 +147,18 @@ func addToCampaign(b *tab) {
 	}
 }
 
+func importFile(b *tab) {
+	b.goTo("Contacts")
+	b.click(".heading a", "Import…")
+	b.until(`document.querySelector('input[type=file]')`)
+	b.chooseFile("task.csv", fmt.Sprintf("Email,First name\ntask%d@import.example,Task\n", b.number))
+	b.clicks++ // on the file
+	b.until(bar("Rows") + ` === '1'`)
+	b.click("button", "Import 1 row")
+	b.until(`/Completed/.test(document.querySelector('.heading').innerText)`)
+	shared.first(b.t, "/v1/contacts/list", map[string]any{"search": fmt.Sprintf("task%d@import.example", b.number)})
+}
+
 func describeMarket(b *tab) {
 	b.goTo("New market")
 	b.addRule("Country", "is", "France")
@@ -187,9 +200,13 @@ func startCampaign(b *tab) {
 	b.keys(kb.Escape)
 	b.until(`!document.querySelector('dialog[open]')`)
 	b.click("button", "Start…")
-	b.click("dialog button.primary", fmt.Sprintf("Start for %v people", people["reached"]))
+	b.until(`(() => { const dialog = document.querySelector('dialog[open]').innerText; return /Start for (\d+) p/.exec(dialog)[1] === /(\d+) of \d+ receive/.exec(dialog)[1]; })()`)
+	b.click("dialog button.primary", "Start for ")
 	b.shows("The campaign has started")
 	b.until(`/Active/.test(document.querySelector('.heading').innerText)`)
+	if !eval[bool](b, `(() => { const n = document.querySelector('.section p').innerText.replace(/\([^)]*\)|,/g, '').match(/\d+/g).map(Number); return n.length === 5 && n[0] === n[1] + n[2] + n[3] + n[4]; })()`) {
+		b.t.Errorf("the sum does not add up: %s", eval[string](b, `document.querySelector('.section p').innerText`))
+	}
 }
 
 func redeliver(b *tab) {

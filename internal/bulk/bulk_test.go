@@ -2,6 +2,7 @@ package bulk_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -214,4 +215,62 @@ func TestRefusals(t *testing.T) {
 	if org.Dump() != before {
 		t.Error("a refused request changed something")
 	}
+}
+
+// TestExpectedCounts changes what 100 random filters select, each with the number of a dry run, while titles change all
+// the time. Either as many records are changed as the dry run said, or none.
+func TestExpectedCounts(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	ids := contacts(org, 120)
+	titles := []string{"CTO", "CEO", "CFO", "CMO"}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	stop, stopped := make(chan bool), make(chan bool)
+	go func() {
+		defer close(stopped)
+		random := rand.New(rand.NewPCG(seed, 1))
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if res := org.Write.Patch("/v1/contacts/"+ids[random.IntN(len(ids))], fmt.Sprintf(`{"title": %q}`, titles[random.IntN(len(titles))])); res.Status != 200 {
+				t.Errorf("a title is not changed: %s", res.Body)
+				return
+			}
+		}
+	}()
+	random := rand.New(rand.NewPCG(seed, 2))
+	agreed := 0
+	for i := range 100 {
+		rules := []string{
+			fmt.Sprintf(`{"field": "title", "condition": "is", "value": %q}`, titles[random.IntN(len(titles))]),
+			fmt.Sprintf(`{"field": "title", "condition": "is_not", "value": %q}`, titles[random.IntN(len(titles))]),
+			fmt.Sprintf(`{"field": "email", "condition": "contains", "value": "c%d"}`, random.IntN(10)),
+		}
+		random.Shuffle(len(rules), func(a, b int) { rules[a], rules[b] = rules[b], rules[a] })
+		filters := strings.Join(rules[:1+random.IntN(len(rules))], ", ")
+		mark := fmt.Sprint("mark", i)
+		body := fmt.Sprintf(`{"filters": [%s], "set": {"location": %q}, `, filters, mark)
+		n := org.Write.Post("/v1/contacts/bulk", body+`"dry_run": true}`).Is(202).Int("data.matched")
+		res := org.Write.Post("/v1/contacts/bulk", body+fmt.Sprintf(`"expect": %d}`, n))
+		app.Work()
+		if res.Status == 409 {
+			n = 0
+		} else {
+			counts(t, org, res.Is(202).ID(), "completed", n, n, 0)
+			agreed++
+		}
+		if got := total(org, fmt.Sprintf(`{"field": "location", "condition": "is", "value": %q}`, mark)); got != n {
+			t.Errorf("%s: %d contacts are changed, want %d", filters, got, n)
+		}
+	}
+	close(stop)
+	<-stopped
+	if agreed == 0 {
+		t.Error("all changes were refused")
+	}
+	t.Logf("%d of 100 agreed", agreed)
 }

@@ -24,7 +24,7 @@ function split(s) {
 export function encodeRule({ field, condition, value }) {
   if (noValue.has(condition)) return `${field}:${condition}`;
   const values = Array.isArray(value) ? value : [value];
-  const list = Array.isArray(value) && value.length === 1 ? ',' : ''; // a list of one ends with a comma
+  const list = Array.isArray(value) && (value.length === 1 || value.at(-1) === '') ? ',' : ''; // a list of one ends with a comma
   return `${field}:${condition}:${values.map((v) => escape(literal(v))).join(',')}${list}`;
 }
 
@@ -55,7 +55,7 @@ export function decodeRule(text) {
   if (rest === undefined) return null;
   const parts = split(rest);
   if (parts.length === 1) return { field, condition, value: parseLiteral(parts[0]) };
-  if (parts.length === 2 && parts[1] === '' && rest.endsWith(',')) parts.pop();
+  if (parts.at(-1) === '') parts.pop();
   return { field, condition, value: parts.map(parseLiteral) };
 }
 
