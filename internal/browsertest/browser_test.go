@@ -95,6 +95,10 @@ func (b *tab) listen(event any) {
 	case *network.EventRequestWillBeSent:
 		if _, path, ok := strings.Cut(e.Request.URL, "/v1/"); ok {
 			b.requests = append(b.requests, e.Request.Method+" /v1/"+path)
+			path, _, _ = strings.Cut(path, "?")
+			called.Lock()
+			called.requests[e.Request.Method+" /v1/"+path] = true
+			called.Unlock()
 		}
 	case *network.EventLoadingFinished:
 		b.transferred += e.EncodedDataLength

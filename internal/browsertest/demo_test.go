@@ -63,7 +63,14 @@ func run(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer stopBrowser()
-	return m.Run(), nil
+	if code := m.Run(); code != 0 {
+		return code, nil
+	}
+	problems, err := uncovered()
+	if len(problems) > 0 {
+		return 1, fmt.Errorf("the console and the lists in coverage_test.go disagree:\n%s", strings.Join(problems, "\n"))
+	}
+	return 0, err
 }
 
 // start runs the demo until its campaign is over, and leaves it serving.

@@ -65,6 +65,9 @@ func TestSameRows(t *testing.T) {
 
 // TestOldList comes back to a list after two minutes. It offers to read the list again, and no row moves.
 func TestOldList(t *testing.T) {
+	if shared != nil {
+		shared.someImport(t)
+	}
 	for _, width := range []int64{1280, 390, 360} {
 		b := open(t, width)
 		b.signInAsNew()
@@ -85,8 +88,8 @@ func TestOldList(t *testing.T) {
 
 // TestNumbersOnAPhone reads in the list of imports what each number counts.
 func TestNumbersOnAPhone(t *testing.T) {
-	shared.someImport(t)
 	b := open(t, 390)
+	shared.someImport(t)
 	b.signInAsNew()
 	b.ready("/imports")
 	b.until(`[...document.querySelectorAll('td.number')].map((e) => getComputedStyle(e, '::before').content).slice(0, 4).join() === '"· Rows ","· Added ","· Updated ","· Skipped "'`)
