@@ -76,7 +76,7 @@ func prepare(bodies map[string][]byte) (err error) {
 	sources := modules{}
 	for name, body := range bodies {
 		if module, is := strings.CutPrefix(name, "js/"); is {
-			sources[module] = string(indentation.ReplaceAll(body, []byte("\n")))
+			sources[module] = compact(string(body))
 			delete(bodies, name)
 		}
 	}
@@ -98,8 +98,19 @@ func prepare(bodies map[string][]byte) (err error) {
 	return nil
 }
 
-// indentation means nothing in the templates of scripts, whose text the minifier keeps.
-var indentation = regexp.MustCompile(`\n[ ]+`)
+var (
+	indentation = regexp.MustCompile(`\n +`)
+	gap         = regexp.MustCompile(`([>}])\n([<$])`) // between the elements and the holes of a template
+	plainText   = regexp.MustCompile(`\bt\(('[^'{\\]*')\)`)
+)
+
+// compact shortens a script where the minifier keeps everything, which is in templates. Indentation means nothing there,
+// and neither do line breaks between elements, because these are blocks or flexible boxes. It also removes the
+// calls of t for texts without placeholders, because English is the only language.
+func compact(script string) string {
+	script = gap.ReplaceAllString(indentation.ReplaceAllString(script, "\n"), "$1$2")
+	return plainText.ReplaceAllString(script, "$1")
+}
 
 const shellName = "shell.html"
 

@@ -31,7 +31,7 @@ func appSources(t *testing.T) map[string]string {
 }
 
 // TestApp requires that the scripts are served without comments, and with the text of their templates but its
-// indentation, and that the style sheets are served in the order of their layers.
+// line breaks and indentation, and that the style sheets are served in the order of their layers.
 func TestApp(t *testing.T) {
 	served, _, err := App()
 	if err != nil {
@@ -56,7 +56,7 @@ func TestApp(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			for _, beginning := range text.FindAllString(source, -1) {
-				if !strings.Contains(scripts, indentation.ReplaceAllString(beginning, "\n")) {
+				if !strings.Contains(scripts, compact(beginning)) {
 					t.Errorf("%s is not served", beginning)
 				}
 			}

@@ -5,8 +5,8 @@ import { t } from './text.js';
 
 /** A refused or failed request. */
 export class ApiError extends Error {
-  /** @param {number} status @param {string} code @param {string} message @param {Detail[]} details @param {number} wait */
-  constructor(status, code, message, details, wait) {
+  /** @param {number} status @param {string} code @param {string} message @param {Detail[]} [details] @param {number} [wait] */
+  constructor(status, code, message, details = [], wait = 0) {
     super(message);
     this.status = status;
     this.code = code;

@@ -98,8 +98,8 @@ async function signIn(state) {
 
 /** @param {FormState} state */
 function signInFields(state) {
-  return html`${field(state, { name: 'email', label: t('Email'), type: 'email', required: true, autocomplete: 'username' })}
-    ${field(state, { name: 'password', label: t('Password'), type: 'password', required: true, autocomplete: 'current-password' })}
+  return html`${field(state, { name: 'email', type: 'email', required: true, autocomplete: 'username' })}
+    ${field(state, { name: 'password', type: 'password', required: true, autocomplete: 'current-password' })}
     ${state.values.organizations && field(state, { name: 'organization_id', label: t('Organization'), required: true, options: state.values.organizations })}`;
 }
 

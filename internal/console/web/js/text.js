@@ -1,9 +1,7 @@
 // @ts-check
-// All texts of the console go through here, as whole sentences. English is the source language: a
-// catalogue of another language is a map from English sentences.
+// All texts of the console go through here, as whole sentences. English is the only language so far, so the server
+// removes the calls of t that have nothing to fill in.
 
-/** @type {Record<string, string | string[]>} */
-const catalogue = {};
 const plurals = new Intl.PluralRules('en');
 
 /**
@@ -13,8 +11,7 @@ const plurals = new Intl.PluralRules('en');
  * @returns {string}
  */
 export function t(sentence, values = {}) {
-  const found = catalogue[sentence];
-  return fill(typeof found === 'string' ? found : sentence, values);
+  return sentence.replace(/\{(\w+)\}/g, (all, name) => (name in values ? String(values[name]) : all));
 }
 
 /**
@@ -25,12 +22,7 @@ export function t(sentence, values = {}) {
  * @param {Record<string, unknown>} [values]
  */
 export function tn(n, one, other, values = {}) {
-  return fill(plurals.select(n) === 'one' ? one : other, { n: number(n), ...values });
-}
-
-/** @param {string} sentence @param {Record<string, unknown>} values */
-function fill(sentence, values) {
-  return sentence.replace(/\{(\w+)\}/g, (all, name) => (name in values ? String(values[name]) : all));
+  return t(plurals.select(n) === 'one' ? one : other, { n: number(n), ...values });
 }
 
 const numbers = new Intl.NumberFormat('en');

@@ -57,55 +57,62 @@ const typedFrom = 1000;
  * @param {{title: string, text?: unknown, action: string, danger?: boolean, count?: number}} question
  * @returns {Promise<boolean>}
  */
-export async function confirm({ title, text, action, danger = false, count = 0 }) {
-  let typed = '';
+export async function confirm({ title, text, action, danger, count = 0 }) {
   const mustType = danger && count > typedFrom;
-  const answer = await open((close, draw) => html`
-    <form method="dialog" @submit=${(event) => { event.preventDefault(); close(true); }}>
-      <h2>${title}</h2>
-      ${text && html`<p>${text}</p>`}
-      ${mustType && html`<div class="field"><label for="typed">${t('Type {count} to confirm', { count })}</label>
-        <input id="typed" inputmode="numeric" autocomplete="off" @input=${(e) => { typed = e.target.value; draw(); }}></div>`}
-      <div class="buttons">
-        <button class="button" type="button" @click=${() => close(null)}>${t('Cancel')}</button>
-        <button class=${danger ? 'button primary danger' : 'button primary'} ?disabled=${mustType && typed.replaceAll(/[,. ]/g, '') !== String(count)}>${action}</button>
-      </div>
-    </form>`, 'narrow');
-  return answer === true;
+  return Boolean(await form({
+    title, action, danger, className: 'narrow', submit: async () => true,
+    isReady: ({ values }) => !mustType || values.typed?.replaceAll(/[,. ]/g, '') === String(count),
+    body: (state) => html`${text && html`<p>${text}</p>`}${mustType && html`<div class="field"><label for="typed">${t('Type {count} to confirm', { count })}</label>
+      <input id="typed" inputmode="numeric" autocomplete="off" @input=${(e) => state.set('typed', e.target.value)}></div>`}`,
+  }));
 }
 
 /**
- * A form in a dialog. submit does the work; an error that names fields is shown beside them, others above
- * the buttons.
+ * A form. submit does the work; an error that names fields is shown beside them, others above the buttons.
  * @template T
- * @param {{title: string, action: string, danger?: boolean, body: (form: FormState) => unknown, submit: (form: FormState) => Promise<T>}} options
+ * @typedef {{title?: string, action: string, danger?: boolean, className?: string, body: (form: FormState) => unknown, isReady?: (form: FormState) => boolean, submit: (form: FormState) => Promise<T>}} FormOptions
+ */
+
+/**
+ * Shows a form. done gets what submit returns.
+ * @template T
+ * @param {FormState} state
+ * @param {FormOptions<T>} options
+ * @param {(result: T) => void} done
+ * @param {() => void} [cancel]
+ */
+export const formView = (state, { title, action, danger, className, body, isReady, submit }, done, cancel) => html`<form class=${className} novalidate @submit=${async (event) => {
+  event.preventDefault();
+  if (state.busy) return;
+  state.begin();
+  try {
+    done(await submit(state));
+  } catch (error) {
+    state.fail(error, /** @type {HTMLElement} */ (event.target));
+  }
+}}>
+    ${title && html`<h2>${title}</h2>`}
+    ${body(state)}
+    ${state.problem && html`<p class="notice bad" role="alert">${state.problem}</p>`}
+    <div class="buttons">
+      ${cancel && html`<button class="button" type="button" @click=${cancel}>${t('Cancel')}</button>`}
+      <button class=${danger ? 'button primary danger' : 'button primary'} ?disabled=${state.busy || isReady?.(state) === false}>${action}</button>
+    </div>
+  </form>`;
+
+/**
+ * A form in a dialog.
+ * @template T
+ * @param {FormOptions<T>} options className is that of the dialog
  * @param {Record<string, any>} [values]
  * @returns {Promise<T | null>}
  */
-export function form({ title, action, danger = false, body, submit }, values = {}) {
+export function form({ className, ...options }, values = {}) {
   const state = new FormState(values);
   return open((close, draw) => {
     state.draw = draw;
-    return html`
-      <form novalidate @submit=${async (event) => {
-        event.preventDefault();
-        if (state.busy) return;
-        state.begin();
-        try {
-          close(await submit(state));
-        } catch (error) {
-          state.fail(error, /** @type {HTMLElement} */ (event.target));
-        }
-      }}>
-        <h2>${title}</h2>
-        ${body(state)}
-        ${state.problem && html`<p class="notice bad" role="alert">${state.problem}</p>`}
-        <div class="buttons">
-          <button class="button" type="button" @click=${() => close(null)}>${t('Cancel')}</button>
-          <button class=${danger ? 'button primary danger' : 'button primary'} ?disabled=${state.busy}>${action}</button>
-        </div>
-      </form>`;
-  });
+    return formView(state, options, close, () => close(null));
+  }, className);
 }
 
 /** The values and the problems of a form. */

@@ -17,12 +17,12 @@ function stableID(name) {
 }
 
 /**
- * A field of a form. The label is above it, the help or the error below.
+ * A field of a form. The label, which is the name in words if there is none, is above it, the help or the error below.
  * @param {FormState} form
  * @param {FieldOptions} options
  */
 export function field(form, options) {
-  const { name, label, help } = options;
+  const { name, label = words(name), help } = options;
   const id = stableID(name);
   const value = form.values[name];
   const error = explain(options.type, value, form.errors[name]);
@@ -167,4 +167,4 @@ export const yesNo = () => [{ value: 'true', label: t('yes') }, { value: 'false'
 export const optionsOf = (values) => values.map((value) => ({ value, label: words(value) }));
 
 /** The type of a custom field, and its values if it is a choice. @type {FieldOptions[]} */
-export const typeFields = [{ name: 'data_type', label: t('Type'), required: true, options: optionsOf(['text', 'number', 'boolean', 'date', 'enum', 'multi_select']) }, { name: 'allowed_values', label: t('Allowed values'), help: t('with commas, for a choice') }];
+export const typeFields = [{ name: 'data_type', label: t('Type'), required: true, options: optionsOf(['text', 'number', 'boolean', 'date', 'enum', 'multi_select']) }, { name: 'allowed_values', help: t('with commas, for a choice') }];

@@ -1,13 +1,14 @@
 // @ts-check
 // The filter builder: chips for the rules and groups of rules, a form to add or change one. The schema decides
 // which conditions a field has, and the type which input.
-import { post } from '../api.js';
+import { ApiError, post } from '../api.js';
 import { html, keyed } from '../dom.js';
 import { show, words } from '../format.js';
 import { noValue, selection, whereOf } from '../query.js';
 import { number, t } from '../text.js';
 import { control, explain, knownName, optionsOf, read, yesNo } from './field.js';
-import { FormState, open } from './dialog.js';
+import { form } from './dialog.js';
+import { button } from './parts.js';
 
 /** @type {Record<string, string>} */
 const conditionNames = {
@@ -57,7 +58,7 @@ export function filterBar({ entity, view, fields, onChange }) {
   return html`<div class="chips">
     ${chips(all(), fields, change, offer)}
     <button class="button plain" type="button" data-key="f" @click=${() => add(editRule(fields, undefined, offer))}>${t('+ Filter')}</button>
-    <button class="button plain" type="button" @click=${() => add(editGroup(fields))}>${t('+ Group')}</button>
+    ${button(t('+ Group'), () => add(editGroup(fields)), 'plain')}
   </div>`;
 }
 
@@ -84,18 +85,16 @@ function chips(rules, fields, change, offer) {
  */
 function editGroup(fields, group) {
   let { operator = 'or', filters = [] } = group || {};
-  return open((close, draw) => {
-    const set = (/** @type {any[]} */ next) => { filters = next; draw(); };
-    const add = async (/** @type {any} */ made) => { if (await made) set([...filters, await made]); };
-    return html`<form @submit=${(event) => { event.preventDefault(); if (filters.length) close(filters.length > 1 ? { operator, filters } : filters[0]); }}>
-      <h2>${t('A group of filters')}</h2>
-      <div class="tabs">${[['or', t('Any of them')], ['and', t('All of them')]].map(([value, label]) => html`<button type="button" aria-pressed=${String(operator === value)} @click=${() => { operator = value; draw(); }}>${label}</button>`)}</div>
-      <div class="chips">${chips(filters, fields, set)}</div>
-      <div><button class="button plain" type="button" @click=${() => add(editRule(fields))}>${t('+ Filter')}</button>
-        <button class="button plain" type="button" @click=${() => add(editGroup(fields))}>${t('+ Group')}</button></div>
-      <div class="buttons"><button class="button" type="button" @click=${() => close(null)}>${t('Cancel')}</button>
-        <button class="button primary" ?disabled=${filters.length === 0}>${t('Apply')}</button></div>
-    </form>`;
+  return form({
+    title: t('A group of filters'), action: t('Apply'), isReady: () => filters.length > 0,
+    submit: async () => (filters.length > 1 ? { operator, filters } : filters[0]),
+    body: ({ draw }) => {
+      const set = (/** @type {any[]} */ next) => { filters = next; draw(); };
+      const add = async (/** @type {any} */ made) => { if (await made) set([...filters, await made]); };
+      return html`<div class="tabs">${[['or', t('Any of them')], ['and', t('All of them')]].map(([value, label]) => html`<button type="button" aria-pressed=${String(operator === value)} @click=${() => { operator = value; draw(); }}>${label}</button>`)}</div>
+        <div class="chips">${chips(filters, fields, set)}</div>
+        <div>${button(t('+ Filter'), () => add(editRule(fields)), 'plain')}${button(t('+ Group'), () => add(editGroup(fields)), 'plain')}</div>`;
+    },
   });
 }
 
@@ -114,45 +113,43 @@ const conditionsOf = ({ conditions }, used) => conditions.filter((c) => c === us
  */
 export function editRule(fields, rule, offer) {
   const usable = fields.filter((f) => f.filterable && f.conditions.length > 0).sort((a, b) => Number(a.key === 'id') - Number(b.key === 'id') || a.label.localeCompare(b.label));
-  const state = new FormState({ field: rule?.field || usable[0]?.key, condition: rule?.condition || '', value: rule?.value ?? null });
   /** @type {Record<string, Item[]>} */
   const offered = {};
-  return open((close, draw) => {
-    state.draw = draw;
-    const field = usable.find((f) => f.key === state.values.field) || usable[0];
-    const conditions = conditionsOf(field, rule?.condition);
-    if (!conditions.includes(state.values.condition)) [state.values.condition] = conditions;
-    const { condition } = state.values;
-    if (offer && !offered[field.key] && hasFacets(field)) {
-      offered[field.key] = [];
-      void offer(field.key, rule).then((values) => { offered[field.key] = values; draw(); }, () => {});
-    }
-    return html`<form @submit=${(event) => {
-      event.preventDefault();
-      const result = { field: field.key, condition, ...(noValue.has(condition) ? {} : { value: parse(field, condition, state.values.value) }) };
-      const values = [result.value].flat();
-      const unread = field.type === 'number' && values.find((v) => typeof v === 'string');
-      const isRange = condition === 'between';
-      if (isRange ? values.length < 2 || values.includes(null) : [null, ''].includes(values[0])) state.errors.value = isRange ? t('Enter both values.') : t('Enter a value.');
-      else if (unread) state.errors.value = explain('number', unread, unread);
-      else if (isRange && values[0] > values[1]) state.errors.value = t('The first value is greater than the second.');
-      else return close(result);
-      draw();
-      document.getElementById('rule-value')?.focus();
-    }}>
-      <h2>${rule ? t('Change the filter') : t('Add a filter')}</h2>
-      <div class="columns">
-        <div class="field"><label for="rule-field">${t('Field')}</label>${control({ id: 'rule-field', name: 'field', label: t('Field'), required: true,
+  const fieldOf = (/** @type {FormState} */ { values }) => usable.find((f) => f.key === values.field) || usable[0];
+  return form({
+    title: rule ? t('Change the filter') : t('Add a filter'), action: t('Apply'),
+    body: (state) => {
+      const field = fieldOf(state);
+      const conditions = conditionsOf(field, rule?.condition);
+      if (!conditions.includes(state.values.condition)) [state.values.condition] = conditions;
+      const { condition } = state.values;
+      if (offer && !offered[field.key] && hasFacets(field)) {
+        offered[field.key] = [];
+        void offer(field.key, rule).then((values) => { offered[field.key] = values; state.draw(); }, () => {});
+      }
+      return html`<div class="columns">
+        <div class="field"><label for="rule-field">${t('Field')}</label>${control({ id: 'rule-field', name: 'field', required: true,
           options: usable.map((f) => ({ value: f.key, label: f.label })), value: field.key, set: (v) => { state.values.value = null; state.set('field', v); } })}</div>
-        <div class="field"><label for="rule-condition">${t('Condition')}</label>${control({ id: 'rule-condition', name: 'condition', label: t('Condition'), required: true,
+        <div class="field"><label for="rule-condition">${t('Condition')}</label>${control({ id: 'rule-condition', name: 'condition', required: true,
           options: conditions.map((c) => ({ value: c, label: conditionName(c) })), value: condition, set: (v) => { if ([v, condition].includes('between')) state.values.value = null; state.set('condition', v); } })}</div>
         ${!noValue.has(condition) && html`<div class="field"><label for="rule-value">${t('Value')}</label>${valueInput(field, condition, state, offered[field.key])}
           ${state.errors.value && html`<span class="error" id="rule-value-note">${state.errors.value}</span>`}</div>`}
-      </div>
-      <div class="buttons"><button class="button" type="button" @click=${() => close(null)}>${t('Cancel')}</button>
-        <button class="button primary">${t('Apply')}</button></div>
-    </form>`;
-  });
+      </div>`;
+    },
+    submit: async (state) => {
+      const field = fieldOf(state);
+      const { condition, value } = state.values;
+      const result = { field: field.key, condition, ...(noValue.has(condition) ? {} : { value: parse(field, condition, value) }) };
+      const values = [result.value].flat();
+      const unread = field.type === 'number' && values.find((v) => typeof v === 'string');
+      const isRange = condition === 'between';
+      const isMissing = isRange ? values.length < 2 || values.includes(null) : [null, ''].includes(values[0]);
+      const message = isMissing ? (isRange ? t('Enter both values.') : t('Enter a value.'))
+        : unread ? explain('number', unread, unread) : isRange && values[0] > values[1] ? t('The first value is greater than the second.') : '';
+      if (message) throw new ApiError(422, '', message, [{ path: 'value', message }]);
+      return result;
+    },
+  }, { field: rule?.field || usable[0]?.key, condition: rule?.condition || '', value: rule?.value ?? null });
 }
 
 /** Whether the values of a field recur, so that they are offered. @param {Field} field */
@@ -162,7 +159,7 @@ const hasFacets = ({ type, key, sortable }) => ['text', 'enum', 'multi'].include
 function valueInput(field, condition, state, offered = []) {
   const set = (/** @type {any} */ v) => state.set('value', v);
   const value = Array.isArray(state.values.value) ? state.values.value.join(separatorOf(field)) : state.values.value;
-  const base = { id: 'rule-value', name: 'value', label: t('Value'), value, set, required: true, error: state.errors.value };
+  const base = { id: 'rule-value', name: 'value', value, set, required: true, error: state.errors.value };
   const counted = (/** @type {{value: string, label: string}[]} */ options) => options.map(({ value: v, label }) => {
     const found = offered.find((o) => o.value === v);
     return { value: v, label: found ? `${label} (${number(found.count)})` : label };

@@ -103,7 +103,7 @@ export const actions = {
     await form({
       title: counted(model, n, 'Tags of {n} {kind}', 'Tags of {n} {title}'), action: counted(model, n, 'Change {n} {kind}', 'Change {n} {title}'),
       body: (state) => html`<div class="columns">${field(state, { name: 'how', label: t('Action'), required: true, options: [{ value: 'add_tags', label: t('Add the tag') }, { value: 'remove_tags', label: t('Remove the tag') }] })}
-        ${field(state, { name: 'tag', label: t('Tag'), required: true, options: usable.map((tag) => ({ value: tag.id, label: tag.name })) })}</div>`,
+        ${field(state, { name: 'tag', required: true, options: usable.map((tag) => ({ value: tag.id, label: tag.name })) })}</div>`,
       submit: ({ values }) => start(model, { [values.how]: [values.tag] }, n, (done) => (values.how === 'add_tags' ? tn(done, '{n} tagged', '{n} tagged') : tn(done, 'The tag was removed from {n}', 'The tag was removed from {n}')), ({ id, tags }) => patch(`/v1/${model.kind.entity}/${id}`, { tags: tags || [] })),
     }, { how: 'add_tags', tag: usable[0].id });
   },
@@ -116,7 +116,7 @@ export const actions = {
       title: counted(model, n, 'Change a field of {n} {kind}', 'Change a field of {n} {title}'), action: counted(model, n, 'Change {n} {kind}', 'Change {n} {title}'),
       body: (state) => {
         const f = fields.find((other) => other.key === state.values.field) || first;
-        return html`<div class="columns">${field(state, { name: 'field', label: t('Field'), required: true, options: fields.map((other) => ({ value: other.key, label: other.label })) })}${schemaField(state, f)}</div>
+        return html`<div class="columns">${field(state, { name: 'field', required: true, options: fields.map((other) => ({ value: other.key, label: other.label })) })}${schemaField(state, f)}</div>
           <p class="soft">${state.values[f.key] ? t('The value replaces what the records have now.') : t('Without a value, the field becomes empty.')}</p>`;
       },
       submit: async ({ values: { field: key, ...values } }) => {
@@ -134,7 +134,7 @@ export const actions = {
     const audiences = (await all('/v1/audiences/list', 'active')).filter((a) => a.type !== 'dynamic');
     const done = await form({
       title: tn(model.count, 'Add {n} contact to an audience', 'Add {n} contacts to an audience'), action: t('Add {n}', { n: number(model.count) }),
-      body: (state) => html`${field(state, { name: 'audience', label: t('Audience'), options: audiences.map((a) => ({ value: a.id, label: a.name })) })}
+      body: (state) => html`${field(state, { name: 'audience', options: audiences.map((a) => ({ value: a.id, label: a.name })) })}
         ${field(state, { name: 'name', label: t('Or the name of a new audience') })}`,
       submit: async ({ values, key }) => {
         if (!values.name && !values.audience) throw new Error(t('Choose an audience or name a new one.'));
@@ -149,7 +149,7 @@ export const actions = {
     if (campaigns.length === 0) return toast(t('There is no campaign yet. Add the contacts to an audience, and create a campaign for it.'));
     const done = await form({
       title: tn(model.count, 'Add {n} contact to a campaign', 'Add {n} contacts to a campaign'), action: t('Add {n}', { n: number(model.count) }),
-      body: (state) => html`${field(state, { name: 'campaign', label: t('Campaign'), required: true, options: campaigns.map((c) => ({ value: c.id, label: `${c.name} (${c.status})` })),
+      body: (state) => html`${field(state, { name: 'campaign', required: true, options: campaigns.map((c) => ({ value: c.id, label: `${c.name} (${c.status})` })),
         help: campaigns.find((c) => c.id === state.values.campaign)?.status === 'active' ? t('This campaign is running: their first steps happen as soon as they are due.') : '' })}
         ${field(state, { name: 'name', label: t('Name of the new audience'), required: true, help: t('The contacts come in as an audience of the campaign.') })}`,
       submit: async ({ values, key }) => {
@@ -170,7 +170,7 @@ export const actions = {
 export async function saveView(model) {
   const { view, kind } = model;
   const saved = await form({
-    title: t('Save this view'), action: t('Save'), body: (state) => field(state, { name: 'name', label: t('Name'), required: true }),
+    title: t('Save this view'), action: t('Save'), body: (state) => field(state, { name: 'name', required: true }),
     submit: ({ values, key }) => post('/v1/views', {
       entity: kind.entity, name: values.name, filtering_rules: selection(view).filters || [], searching_rule: view.q ? { value: view.q } : null,
       sort: view.sort || null, columns: model.table.options.columns.map((c) => c.key),
@@ -201,7 +201,7 @@ async function all(path, only) {
 async function addTo(audience, model) {
   if (model.isEverything) { // the number on the button is the number of records that change
     const now = (await list(model.kind.list, body(model.view, 1, 1))).pagination.total_count;
-    if (now !== model.table.total) throw new ApiError(409, 'conflict', t('{now} contacts match by now, not {then}. Nothing was added.', { now: number(now), then: number(model.table.total) }), [], 0);
+    if (now !== model.table.total) throw new ApiError(409, 'conflict', t('{now} contacts match by now, not {then}. Nothing was added.', { now: number(now), then: number(model.table.total) }));
   }
   const which = model.isEverything ? { search: '', filters: [], ...selection(model.view) } : { contact_ids: [...model.table.selected] };
   const asked = model.count;

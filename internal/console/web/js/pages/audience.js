@@ -38,7 +38,7 @@ export async function createAudience(view) {
   };
   const made = await form({
     title: t('New audience'), action: t('Create'),
-    body: (state) => html`${count(state)}${field(state, { name: 'name', label: t('Name'), required: true })}
+    body: (state) => html`${count(state)}${field(state, { name: 'name', required: true })}
       ${field(state, { name: 'type', label: t('Contacts'), required: true, options: [{ value: 'static', label: t('Those that you add') }, { value: 'dynamic', label: t('Whoever matches filters, at any moment') }] })}
       ${state.values.type === 'dynamic' && html`${field(state, { name: 'q', label: t('Search text') })}${filterBar({ entity: 'contacts', view: () => state.values.view, fields, onChange: (rules, where) => state.set('view', { rules, where }) })}
         <p class="soft" role="status">${state.values.n === undefined ? t('Counting…') : tn(state.values.n, '{n} contact matches now.', '{n} contacts match now.')}</p>`}`,
@@ -149,7 +149,7 @@ async function setStatus({ path, audience }, value) {
 
 /** @param {Item} model */
 async function rename({ path, audience }) {
-  if (await form({ title: t('Rename the audience'), action: t('Save'), body: (state) => field(state, { name: 'name', label: t('Name'), required: true }), submit: ({ values }) => patch(path, values) }, { name: audience.name })) await reload();
+  if (await form({ title: t('Rename the audience'), action: t('Save'), body: (state) => field(state, { name: 'name', required: true }), submit: ({ values }) => patch(path, values) }, { name: audience.name })) await reload();
 }
 
 /** @param {Item} model */

@@ -23,7 +23,7 @@ export async function createCampaign() {
   const [templates, people] = await Promise.all([list('/v1/sequence-templates/list', { page_size: 500, sort: 'name' }), audiences()]);
   const made = await form({
     title: t('New campaign'), action: t('Create draft'),
-    body: (state) => html`${field(state, { name: 'name', label: t('Name'), required: true })}
+    body: (state) => html`${field(state, { name: 'name', required: true })}
       ${field(state, { name: 'template_id', label: t('Template'), required: true, options: options(templates.data), help: templates.data.length ? '' : t('Write a template first.') })}
       ${field(state, { name: 'audience_ids', label: t('Audience'), required: true, options: options(people), help: people.length ? '' : t('Make an audience from the contacts first.') })}
       ${field(state, { name: 'missing_values', label: t('If a value in the text is missing'), required: true, options: optionsOf(['hold', 'send', 'skip']) })}
@@ -175,7 +175,7 @@ async function addAudience(model) {
   const others = (await audiences()).filter((a) => !attached.includes(a.id));
   const done = await form({
     title: t('Add people'), action: t('Add the audience'),
-    body: (state) => field(state, { name: 'audience', label: t('Audience'), required: true, options: options(others), help: others.length ? t('Contacts can also be added from their list.') : t('All audiences are in the campaign.') }),
+    body: (state) => field(state, { name: 'audience', required: true, options: options(others), help: others.length ? t('Contacts can also be added from their list.') : t('All audiences are in the campaign.') }),
     submit: ({ values, key }) => post(`${at(model)}/audiences/add`, { audience_ids: [values.audience].filter(Boolean) }, { key }),
   }, { audience: others[0]?.id });
   model.plan = null;

@@ -36,7 +36,7 @@ async function send(path, options, file, name, signal, progress) {
       x.responseType = 'json';
       x.upload.onprogress = (e) => progress?.(e.loaded / e.total);
       x.onload = () => (x.status < 300 ? resolve(x.response.data) : reject(new ApiError(x.status, x.response?.error?.code, x.response?.error?.message || x.statusText, x.response?.error?.details || [], 0)));
-      x.onerror = () => reject(new ApiError(0, 'offline', t('The upload broke off. Is the file still there, and the service reachable?'), [], 0));
+      x.onerror = () => reject(new ApiError(0, 'offline', t('The upload broke off. Is the file still there, and the service reachable?')));
       x.onabort = () => reject(new DOMException('', 'AbortError'));
       signal.addEventListener('abort', () => x.abort());
       x.send(form);
@@ -105,7 +105,7 @@ function begin(model) {
 
 /** @param {Item} model @param {any} error */
 function fail(model, error) {
-  if (error.name !== 'AbortError') model.form.fail(error instanceof ApiError && error.details.length ? new ApiError(error.status, error.code, error.details.map((d) => `${d.path}: ${d.message}`).join(' '), [], 0) : error);
+  if (error.name !== 'AbortError') model.form.fail(error instanceof ApiError && error.details.length ? new ApiError(error.status, error.code, error.details.map((d) => `${d.path}: ${d.message}`).join(' ')) : error);
 }
 
 /** After a change the file is checked again. @param {Item} model */
@@ -136,7 +136,7 @@ function newField(model, { name, samples }) {
   return column && may('write') && button(t('New field…'), async () => {
     const made = await ask({
       title: t('New field'), action: t('Create'),
-      body: (state) => [{ name: 'label', label: t('Label') }, ...typeFields].map((options) => field(state, options)),
+      body: (state) => [{ name: 'label' }, ...typeFields].map((options) => field(state, options)),
       submit: ({ values: v, key }) => post('/v1/fields', { entity: model.entity, ...v, allowed_values: /^(enum|multi)/.test(v.data_type) ? listOf(v.allowed_values) : undefined }, { key }),
     }, { ...content, allowed_values: samples?.join(', ') });
     if (!made) return;

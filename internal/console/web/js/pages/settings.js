@@ -44,7 +44,7 @@ const parts = {
   users: {
     title: t('Users'), empty: '', admin: true, load: got('/v1/users'), path: '/v1/users',
     columns: [[t('Name'), (u) => [u.first_name, u.last_name].filter(Boolean).join(' ') || u.email], [t('Email'), (u) => u.email], [t('Access'), (u) => words(u.access)], [t('Status'), (u) => status(u.active ? 'active' : 'disabled')], [t('Last seen'), (u) => when(u.last_seen_at)]],
-    fields: [{ name: 'email', label: t('Email'), type: 'email', required: true }, { name: 'first_name', label: t('First name') }, { name: 'last_name', label: t('Last name') }, { name: 'access', label: t('Access'), required: true, options: accesses }],
+    fields: [{ name: 'email', type: 'email', required: true }, { name: 'first_name' }, { name: 'last_name' }, { name: 'access', required: true, options: accesses }],
     defaults: { access: 'write' }, made: (u) => invite(u),
     actions: (u) => may('admin') && html`${button(t('Change…'), () => changeUser(u))}${u.active && button(t('Invite'), () => invite(u))}${u.active
       ? button(t('Deactivate…'), asked(t('Deactivate {email}?', { email: u.email }), t('Deactivate'), () => post(`/v1/users/${u.id}/deactivate`, {})), 'danger')
@@ -53,14 +53,14 @@ const parts = {
   keys: {
     title: t('API keys'), empty: t('No API keys. An integration needs one.'), admin: true, load: got('/v1/api-keys'), path: '/v1/api-keys',
     columns: [[t('Name'), (k) => k.name], [t('Access'), (k) => words(k.access)], [t('Status'), (k) => status(k.active ? 'active' : 'disabled')], [t('Last used'), (k) => when(k.last_used_at)]],
-    fields: [{ name: 'name', label: t('Name'), required: true }, { name: 'access', label: t('Access'), required: true, options: accesses }], defaults: { access: 'write' },
+    fields: [{ name: 'name', required: true }, { name: 'access', required: true, options: accesses }], defaults: { access: 'write' },
     made: (k) => showOnce(t('The new API key'), k.key, t('It is shown only once.')),
     actions: (k) => may('admin') && k.active && button(t('Deactivate…'), asked(t('Deactivate the key “{name}” for ever?', { name: k.name }), t('Deactivate'), () => post(`/v1/api-keys/${k.id}/deactivate`, {})), 'danger'),
   },
   fields: {
     title: t('Fields'), empty: t('No custom fields yet.'), load: got('/v1/fields'), path: '/v1/fields',
     columns: [[t('Label'), (f) => f.label], [t('Of'), (f) => words(f.entity)], [t('Key'), (f) => f.key], [t('Type'), (f) => words(f.data_type)]],
-    fields: [{ name: 'entity', label: t('Of'), required: true, options: optionsOf(['contacts', 'accounts', 'opportunities', 'tasks', 'meetings']) }, { name: 'key', label: t('Key'), required: true, help: t('small letters, digits and underscores') }, { name: 'label', label: t('Label') }, ...typeFields,
+    fields: [{ name: 'entity', label: t('Of'), required: true, options: optionsOf(['contacts', 'accounts', 'opportunities', 'tasks', 'meetings']) }, { name: 'key', required: true, help: t('small letters, digits and underscores') }, { name: 'label' }, ...typeFields,
       { name: 'ai', label: t('Question'), help: t('only of accounts: research for a market fills the field with the answer') }],
     defaults: { entity: 'contacts', data_type: 'text' },
     actions: (f) => may('admin') && button(t('Delete…'), asked(t('Delete the field “{name}” and its values?', { name: f.label }), t('Delete the field'), () => remove(`/v1/fields/${f.id}`)), 'danger'),
@@ -68,14 +68,14 @@ const parts = {
   tags: {
     title: t('Tags'), empty: t('No tags yet.'), load: listed('/v1/tags/list'), path: '/v1/tags',
     columns: [[t('Name'), (x) => html`<span class=${`tag ${x.color}`}>${x.name}</span>`], [t('Of'), (x) => words(x.object_type)]],
-    fields: [{ name: 'name', label: t('Name'), required: true }, { name: 'color', label: t('Color'), required: true, options: optionsOf(['green', 'blue', 'red', 'yellow', 'purple', 'berry', 'peach', 'gray']) }, { name: 'object_type', label: t('Of'), required: true, options: optionsOf(['contact', 'account', 'opportunity', 'task', 'meeting']) }],
+    fields: [{ name: 'name', required: true }, { name: 'color', required: true, options: optionsOf(['green', 'blue', 'red', 'yellow', 'purple', 'berry', 'peach', 'gray']) }, { name: 'object_type', label: t('Of'), required: true, options: optionsOf(['contact', 'account', 'opportunity', 'task', 'meeting']) }],
     defaults: { color: 'green', object_type: 'contact' },
     actions: (x) => may('write') && button(t('Delete…'), asked(t('Delete the tag “{name}” from all records?', { name: x.name }), t('Delete the tag'), () => remove(`/v1/tags/${x.id}`)), 'danger'),
   },
   suppressions: {
     title: t('Suppressions'), empty: t('Nobody is suppressed.'), load: listed('/v1/suppressions/list'), path: '/v1/suppressions',
     columns: [[t('Address or domain'), (s) => s.email || s.domain || soft(t('an erased person'))], [t('Reason'), (s) => s.reason || ''], [t('Since'), (s) => when(s.created_at)]],
-    fields: [{ name: 'email', label: t('Email') }, { name: 'domain', label: t('Or a domain') }, { name: 'reason', label: t('Reason') }],
+    fields: [{ name: 'email' }, { name: 'domain', label: t('Or a domain') }, { name: 'reason' }],
     actions: (s) => may('admin') && button(t('Remove…'), asked(s.email || s.domain ? t('Allow messages to {who} again? Running campaigns start to write at once.', { who: s.email || s.domain }) : t('Forget that a person was erased? Only a hash of the address is left, so nobody can tell who it was. Whoever it was can be imported and written to again.'), t('Remove'), () => remove(`/v1/suppressions/${s.id}`)), 'danger'),
   },
   webhooks: {
@@ -89,7 +89,7 @@ const parts = {
 /** @param {any} user */
 async function changeUser({ id, ...user }) {
   const saved = await form({
-    title: user.email, action: t('Save'), body: (state) => [{ name: 'first_name', label: t('First name') }, { name: 'last_name', label: t('Last name') }, { name: 'access', label: t('Access'), required: true, options: accesses }].map((f) => field(state, f)),
+    title: user.email, action: t('Save'), body: (state) => [{ name: 'first_name' }, { name: 'last_name' }, { name: 'access', required: true, options: accesses }].map((f) => field(state, f)),
     submit: ({ values: { first_name, last_name, access } }) => patch(`/v1/users/${id}`, { first_name, last_name, access }),
   }, user);
   if (saved) await reload();
@@ -151,12 +151,12 @@ function organization(o) {
   const change = async () => {
     const saved = await form({
       title: t('Organization'), action: t('Save'),
-      body: (state) => html`<div class="columns">${field(state, { name: 'name', label: t('Name'), required: true })}${field(state, { name: 'time_zone', label: t('Time zone'), required: true, help: t('such as Europe/Berlin') })}
+      body: (state) => html`<div class="columns">${field(state, { name: 'name', required: true })}${field(state, { name: 'time_zone', required: true, help: t('such as Europe/Berlin') })}
         ${field(state, { name: 'from_hour', label: t('Send from, hour'), type: 'number' })}${field(state, { name: 'to_hour', label: t('Send until, hour'), type: 'number' })}</div>
         <fieldset class="field"><legend class="label">${t('Business days')}</legend><span class="chips">${week.map((day) => html`<label class="check"><input type="checkbox" .checked=${state.values.business_days.includes(day)}
           @change=${(e) => state.set('business_days', week.filter((d) => (d === day ? e.target.checked : state.values.business_days.includes(d))))}> ${dayName(day)}</label>`)}</span>${state.errors.business_days && html`<span class="error">${state.errors.business_days}</span>`}</fieldset>
-        ${field(state, { name: 'holidays', label: t('Holidays'), help: t('dates such as 2026-12-25, with commas') })}
-        ${field(state, { name: 'postal_address', label: t('Postal address'), rows: 3 })}${field(state, { name: 'mail_footer', label: t('Mail footer'), rows: 4 })}`,
+        ${field(state, { name: 'holidays', help: t('dates such as 2026-12-25, with commas') })}
+        ${field(state, { name: 'postal_address', rows: 3 })}${field(state, { name: 'mail_footer', rows: 4 })}`,
       submit: ({ values: v }) => patch('/v1/organization', { name: v.name, time_zone: v.time_zone, postal_address: v.postal_address, mail_footer: v.mail_footer, holidays: listOf(v.holidays), business_days: v.business_days, sending_window: { from_hour: v.from_hour, to_hour: v.to_hour } }),
     }, { ...o, holidays: o.holidays.join(', '), from_hour: o.sending_window.from_hour, to_hour: o.sending_window.to_hour });
     if (saved) { session.organization = saved; await reload(); }

@@ -1,7 +1,7 @@
 // @ts-check
 // Signing in, and the page that a one-time link opens.
 import { ApiError, post } from '../api.js';
-import { FormState } from '../components/dialog.js';
+import { FormState, formView } from '../components/dialog.js';
 import { field } from '../components/field.js';
 import { html, render } from '../dom.js';
 import { t } from '../text.js';
@@ -24,21 +24,7 @@ function page(app, { title, action, fields, submit, done, note }) {
   const state = new FormState({});
   state.draw = () => render(html`<main class="signin"><div>
     <h1>${title}</h1>
-    <form class="form" novalidate @submit=${async (event) => {
-      event.preventDefault();
-      if (state.busy) return;
-      state.begin();
-      try {
-        await submit(state);
-        done();
-      } catch (error) {
-        state.fail(error, /** @type {HTMLElement} */ (event.target));
-      }
-    }}>
-      ${fields(state)}
-      ${state.problem && html`<p class="notice bad" role="alert">${state.problem}</p>`}
-      <div class="buttons"><button class="button primary" ?disabled=${state.busy}>${action}</button></div>
-    </form>
+    ${formView(state, { action, className: 'form', body: fields, submit }, done)}
     <p class="soft small">${note}</p>
   </div></main>`, app);
   state.draw();
@@ -54,7 +40,7 @@ export function welcome(app) {
       note: t('This link works once. Without a password you need another link to sign in again.'),
       fields: (state) => field(state, { name: 'password', label: t('Choose a password'), type: 'password', autocomplete: 'new-password', help: t('At least 10 characters.') }),
       submit: async ({ values }) => {
-        if (!token) throw new ApiError(422, 'validation_failed', t('This link is incomplete. Open the whole link, or ask an admin for a new one.'), [], 0);
+        if (!token) throw new ApiError(422, 'validation_failed', t('This link is incomplete. Open the whole link, or ask an admin for a new one.'));
         return post('/v1/sessions/redeem', { token, ...(values.password ? { password: values.password } : {}) }, { quiet: true });
       },
     });

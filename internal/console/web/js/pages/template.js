@@ -130,7 +130,7 @@ function view(model) {
       ${may('write') && html`${x.steps[model.step]?.type === 'auto_email' && button(t('Send to me'), () => test(model))}${!isNew && button(t('Delete…'), () => deleteTemplate(model), 'danger')}<button class="button primary" type="button" ?disabled=${!model.isDirty || model.isBusy} @click=${() => save(model)}>${t('Save')}</button>`}` })}
     ${model.problem && html`<p class="notice bad" role="alert">${model.problem}</p>`}
     ${x.steps.length === 0 ? start(model) : html`
-      <div class="columns">${field(formOf(x, model, ''), { name: 'name', label: t('Name'), required: true })}${field(formOf(x, model, ''), { name: 'description', label: t('Description') })}
+      <div class="columns">${field(formOf(x, model, ''), { name: 'name', required: true })}${field(formOf(x, model, ''), { name: 'description' })}
         ${html`<div class="field"><label for="as">${t('Show as')}</label>${control({ id: 'as', name: 'as', label: t('Show as'), type: 'reference', reference: 'contacts', value: model.as, set: (v) => { if (v && v !== model.as) { model.as = v; select(model, model.step); void preview(model); } } })}</div>`}</div>
       <div class="editor">${section(t('Steps'), stepList(model))}${section(t('Step {n}', { n: model.step + 1 }), editor(model))}${section(t('What they receive'), receives(model))}</div>
       ${section(t('Time line'), graph({
@@ -205,14 +205,14 @@ function editor(model) {
   const form = formOf(step, model, `steps[${at}].`);
   const incoming = x.transitions.filter((/** @type {Item} */ e) => e.to_step_index === at);
   const isEmail = step.type.endsWith('email');
-  return html`<fieldset class="form" ?disabled=${!may('write')}><div class="columns">${field(form, { name: 'type', label: t('Type'), required: true, options: optionsOf(types) })}${field(form, { name: 'title', label: t('Title') })}</div>
+  return html`<fieldset class="form" ?disabled=${!may('write')}><div class="columns">${field(form, { name: 'type', required: true, options: optionsOf(types) })}${field(form, { name: 'title' })}</div>
     ${incoming.map((/** @type {Item} */ e) => {
       const wait = formOf(e, model, `transitions[${x.transitions.indexOf(e)}].`);
       return html`<div class="columns">${field({ ...wait, values: { ...e, from_step_index: String(e.from_step_index) }, set: (/** @type {string} */ name, /** @type {string} */ v) => wait.set(name, Number(v)) }, { name: 'from_step_index', label: t('After step'), required: true, options: x.steps.map((/** @type {Item} */ s, /** @type {number} */ i) => ({ value: String(i), label: `${i + 1} ${s.title || words(s.type)}` })).filter((/** @type {Item} */ o) => o.value !== String(at)) })}
         ${field(wait, { name: 'pre_check_delay', label: t('Wait'), type: 'number' })}${field(wait, { name: 'pre_check_time_unit', label: t('Unit'), options: optionsOf(units) })}</div>`;
     })}
     <div class="columns">${incoming.length === 0 && field(form, { name: 'day', label: t('Day of the sequence'), type: 'number' })}${field(form, { name: 'hour', label: t('Hour of the day'), type: 'number' })}</div>
-    ${isEmail && field(form, { name: 'subject', label: t('Subject'), help: at ? t('Empty: a reply in the same thread.') : '' })}
+    ${isEmail && field(form, { name: 'subject', help: at ? t('Empty: a reply in the same thread.') : '' })}
     ${field(form, { name: 'message', label: isEmail ? t('Message') : t('Notes'), rows: 10 })}
     <div class="field"><label for="token">${t('Insert')}</label><select id="token" @change=${(e) => { insert(model, e.target.value); e.target.value = ''; }}><option value=""></option>
       ${[...tokens.map((token) => `{{${token}}}`), ...Object.keys(x.blocks || {}).map((id) => `[[block:${id}]]`)].map((token) => html`<option value=${token}>${token}</option>`)}</select></div></fieldset>`;
