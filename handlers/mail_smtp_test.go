@@ -1,11 +1,13 @@
 package handlers_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
 
 	"prospector/internal/apptest"
+	"prospector/internal/service"
 )
 
 // TestMailOutcomes checks how the reply of the server affects a message, its recipient and the
@@ -153,6 +155,36 @@ func TestMailRetryRestart(t *testing.T) {
 	m.app.Restart()
 	m.after(48 * time.Hour)
 	m.arrived("bob Hello bob")
+}
+
+// TestMailStops checks that the engine stops at once while the mail server does not answer before the content of a
+// message, which is sent after the restart, and that it waits for the answer to the content.
+func TestMailStops(t *testing.T) {
+	for stage, want := range map[string]int{"greeting": 0, "EHLO": 0, "RCPT": 0, "DATA": 0, apptest.MailContent: 1} {
+		t.Run(stage, func(t *testing.T) {
+			m := newMailer(t, func(cfg *service.Config) { cfg.Limits.ShutdownTime = 24 * time.Hour })
+			gate, at := m.gate(stage)
+			bob := contactsOf(m.Org, "bob")[0]
+			campaign := m.sends(oneMail, "", bob)
+			ctx, stop := context.WithCancel(t.Context())
+			m.app.Worker.Once(ctx)
+			apptest.Receive(t, at, "a message")
+			stop()
+			if want == 1 {
+				gate <- ""
+			}
+			m.app.Sequences.Wait()
+			m.server.Reply(nil)
+			m.app.Restart()
+			if n := len(m.server.Mails()); n != want {
+				t.Errorf("%d messages arrived before the restart, want %d", n, want)
+			}
+			m.after(time.Minute)
+			m.arrived("bob Hello bob")
+			m.wantSequence(campaign, bob, "completed sent")
+			m.checkConsistency()
+		})
+	}
 }
 
 // TestMailRetryWindow checks that a message is retried only while the sending window is open.

@@ -2,8 +2,10 @@ package sequence
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
+	"prospector/internal/mail"
 	"prospector/store"
 )
 
@@ -11,10 +13,6 @@ import (
 // transaction that agrees to hand over the next one, so that a message costs one commit, and a crash
 // leaves at most one message per connection unknown.
 func (d *dispatcher) send(ctx context.Context) {
-	sendCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(shutdownGrace, cancel) })
-	defer stop()
 	c := connection{dispatcher: d, ctx: ctx}
 	for {
 		m := d.nextQueued(!c.hasUnstored())
@@ -28,10 +26,7 @@ func (d *dispatcher) send(ctx context.Context) {
 		res := result{outgoing: m, stored: make(chan struct{})}
 		isHandedOver := false
 		if ctx.Err() == nil && !d.isBackedOff() && d.engine.isWanted(m) {
-			res.Result = m.transport.Send(sendCtx, m.email, func() bool {
-				isHandedOver = c.handOver(m)
-				return isHandedOver
-			})
+			res.Result, isHandedOver = c.sendOne(m)
 		}
 		res.Text = hideToken(res.Text, m.email.Unsubscribe)
 		d.noteResult(res)
@@ -43,6 +38,31 @@ func (d *dispatcher) send(ctx context.Context) {
 			d.mu.Unlock()
 		}
 	}
+}
+
+// sendOne sends a message, and reports whether its content was handed over. When the engine stops before that, the message is
+// canceled at once. Afterwards it has a while, because without an answer nobody knows whether it was delivered.
+func (c *connection) sendOne(m *outgoing) (res mail.Result, isHandedOver bool) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(c.ctx))
+	defer cancel()
+	var isLast atomic.Bool
+	stop := context.AfterFunc(c.ctx, func() {
+		if isLast.Load() {
+			time.AfterFunc(c.engine.Options.StopGrace, cancel)
+		} else {
+			cancel()
+		}
+	})
+	defer stop()
+	res = m.transport.Send(ctx, m.email, func() bool {
+		isLast.Store(true)
+		isHandedOver = c.ctx.Err() == nil && c.handOver(m)
+		return isHandedOver
+	})
+	if ctx.Err() != nil && !isHandedOver {
+		return mail.Result{Status: mail.Canceled}, false
+	}
+	return res, isHandedOver
 }
 
 // connection is a goroutine that sends messages one after the other.

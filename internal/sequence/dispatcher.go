@@ -47,8 +47,6 @@ const (
 	// maxHeld is how long a connection keeps the result of a message, to store it together with the
 	// handover of the next one.
 	maxHeld = 50 * time.Millisecond
-	// shutdownGrace is how long a message in flight may take when the service stops.
-	shutdownGrace = 20 * time.Second
 )
 
 // dispatcher hands claimed messages to their transports and stores the results. It runs up to

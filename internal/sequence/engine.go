@@ -73,7 +73,9 @@ type Options struct {
 	// outbox.
 	Transport   func(sender uuid.UUID) Transport
 	Connections int // how many messages are handed to transports at the same time
-	Log         *slog.Logger
+	// StopGrace is how long a message whose content is being sent may take when the engine stops.
+	StopGrace time.Duration
+	Log       *slog.Logger
 }
 
 // New declares the tables of the package. Call Start before anything else.

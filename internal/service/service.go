@@ -368,6 +368,7 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 	s.Sequences = sequence.New(st, s.Identity, s.CRM, s.Outreach, sequence.Options{
 		DailyCap: cfg.Mail.DailyCap, MinGap: cfg.Mail.MinGap, RecipientGap: cfg.Mail.RecipientGap, Speed: cfg.Sequences.Speed,
 		PublicURL: func() string { return s.LinkBase }, Connections: smtpConnections, Log: s.Log,
+		StopGrace: cfg.Limits.ShutdownTime / 5, // requests may take the first three quarters
 		Transport: func(uuid.UUID) sequence.Transport {
 			if s.mail == nil {
 				return nil
