@@ -25,6 +25,10 @@ const (
 	requestGrace = 5 * time.Second
 
 	drainInterval = 10 * time.Millisecond
+
+	// maxSilence is how long a connection may send nothing of a request, or of the rest of it, before it counts as idle
+	// when file handles are short.
+	maxSilence = 500 * time.Millisecond
 )
 
 // drainListener tracks the connections that it accepts. It has at most maxConns in use, so that the service
@@ -80,7 +84,13 @@ func (l *drainListener) Accept() (net.Conn, error) {
 func (l *drainListener) awaitRoom() {
 	for len(l.conns) >= l.maxConns && l.draining.IsZero() && !l.closed {
 		if !l.closeIdle() {
+			silent := time.AfterFunc(maxSilence, func() {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				l.changed.Broadcast()
+			})
 			l.changed.Wait()
+			silent.Stop()
 		}
 	}
 }
@@ -92,8 +102,9 @@ func (l *drainListener) closeIdle() bool {
 		"address", l.Addr().String(), "connections", len(l.conns), "limit", l.maxConns)
 	var longest *drainConn
 	var since time.Time
+	now := time.Now()
 	for c := range l.conns {
-		if at, idle := c.idleSince(); idle && (longest == nil || at.Before(since)) {
+		if at, idle := c.idleSince(now); idle && (longest == nil || at.Before(since)) {
 			longest, since = c, at
 		}
 	}
@@ -211,11 +222,19 @@ func (c *drainConn) Close() error {
 	return c.TCPConn.Close()
 }
 
-// idleSince returns since when the connection waits for another request, if it does.
-func (c *drainConn) idleSince() (since time.Time, idle bool) {
+// idleSince returns since when the connection waits for a request, if it does. A new connection, and one on which a request
+// has begun, must be silent for a while.
+func (c *drainConn) idleSince(now time.Time) (since time.Time, idle bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.since, c.state == http.StateIdle && !c.received.After(c.since)
+	since = latest(c.since, c.received)
+	switch c.state {
+	case http.StateIdle:
+		return since, !c.received.After(c.since) || now.Sub(since) >= maxSilence
+	case http.StateNew:
+		return since, now.Sub(since) >= maxSilence
+	}
+	return since, false
 }
 
 // isBusy reports whether a request is in progress or expected. net/http reports a request as active only

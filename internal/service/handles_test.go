@@ -90,6 +90,34 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
+// TestSilentConnectionsMakeRoom checks that connections on which nothing or half a request was sent do not keep others out.
+func TestSilentConnectionsMakeRoom(t *testing.T) {
+	ln, err := listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newDrainListener(ln, 2, slog.New(slog.DiscardHandler))
+	server := &http.Server{ConnState: l.connState, Handler: http.NotFoundHandler()}
+	go func() { _ = server.Serve(l) }()
+	defer server.Close()
+	dial := func(text string) client {
+		conn, err := net.Dial("tcp", ln.Addr().String())
+		if err == nil {
+			_, err = io.WriteString(conn, text)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		return client{conn, bufio.NewReader(conn)}
+	}
+	for range 2 {
+		dial("")
+		dial("GET / HTTP/1.1\r\nHost")
+	}
+	dial("").get(t)
+}
+
 // TestWaitingListenerCloses checks that a listener that waits for room can be closed. The connection is then
 // closed with the others.
 func TestWaitingListenerCloses(t *testing.T) {

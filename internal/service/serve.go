@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"runtime/debug"
 )
 
 // Hooks are what a command adds to Serve. Each may be nil.
@@ -30,6 +31,7 @@ func Serve(ctx context.Context, cfg Config, log *slog.Logger, hooks Hooks) error
 	setDefaultLog(log)
 	cfg.warn(log, os.Environ())
 	limitMemory(log)
+	cfg.Limits.ParseBytes = min(cfg.Limits.ParseBytes, debug.SetMemoryLimit(-1)/4)
 	secure, err := loadCertificate(cfg, log)
 	if err != nil {
 		return err
