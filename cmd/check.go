@@ -56,7 +56,16 @@ func printCheck(c *cobra.Command, result admin.CheckResult, file string, err err
 	result.Salvage = nil // a temporary file
 	err = show(c, result, func(w io.Writer) {
 		for _, d := range result.Dropped {
-			fmt.Fprintf(w, "Dropped %s\n", describeDropped(d))
+			verb := "Dropped"
+			if d.Replaced {
+				verb = "Replaced"
+			}
+			fmt.Fprintf(w, "%s %s\n", verb, describeDropped(d))
+		}
+		for _, d := range result.Dropped {
+			if d.Warning != "" {
+				fmt.Fprintf(w, "WARNING: %s: %s\n", describeDropped(d), d.Warning)
+			}
 		}
 		if len(result.Dropped) > 0 {
 			fmt.Fprintf(w, "Wrote what could be saved to %s\n", file)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/record"
 	"prospector/internal/service"
 	"prospector/store"
 )
@@ -29,6 +30,10 @@ type Dropped struct {
 	Page uint64 `json:"page,omitempty"`
 	// Missing is a number of records of which nothing is left, not even their ids.
 	Missing int `json:"missing,omitempty"`
+	// Replaced reports that a new record is in the place of the damaged one, with the same ID.
+	Replaced bool `json:"replaced,omitempty"`
+	// Warning says what no longer protects people because it is gone.
+	Warning string `json:"warning,omitempty"`
 }
 
 // salvage is what can be saved of something that is dropped. Its content may be wrong.
@@ -71,14 +76,18 @@ func dropDamaged(ctx context.Context, s *service.Service, save func([]salvage) e
 		return nil, err
 	}
 	dropped = []Dropped{}
+	add := func(d Dropped) {
+		d.Warning = lostProtection(s, &d)
+		dropped = append(dropped, d)
+	}
 	for i := range found {
 		d := found[i].Dropped
-		dropped = append(dropped, d)
 		if d.ID.Valid && d.Entry == "" {
-			if err := dropRecord(ctx, s, &d); err != nil {
+			if d.Replaced, err = dropRecord(ctx, s, &d); err != nil {
 				return nil, err
 			}
 		}
+		add(d)
 	}
 	if err := update((*store.Tx).DropDamagedChanges); err != nil {
 		return nil, err
@@ -92,10 +101,10 @@ func dropDamaged(ctx context.Context, s *service.Service, save func([]salvage) e
 			if _, err := s.Identity.StandIn(tx, kind.Entity, org); err != nil {
 				return err
 			}
-			dropped = append(dropped, Dropped{Organization: org, Kind: kind.Entity, ID: uuid.NullUUID{UUID: org, Valid: true}})
+			add(Dropped{Organization: org, Kind: kind.Entity, ID: uuid.NullUUID{UUID: org, Valid: true}, Replaced: true})
 		}
 		return tx.CorrectCounts(func(table string, missing int) {
-			dropped = append(dropped, Dropped{Organization: tx.Org(), Kind: table, Missing: missing})
+			add(Dropped{Organization: tx.Org(), Kind: table, Missing: missing})
 		})
 	})
 	return dropped, err
@@ -161,23 +170,38 @@ func findDamaged(s *service.Service, tx *store.Tx, org uuid.UUID) (found []salva
 }
 
 // dropRecord deletes a damaged record with all references to it. If a rule of its kind forbids that, it
-// deletes the record alone. An organization or a user gets a new record instead.
-func dropRecord(ctx context.Context, s *service.Service, d *Dropped) error {
+// deletes the record alone. An organization, a user or a suppression gets a new record instead.
+func dropRecord(ctx context.Context, s *service.Service, d *Dropped) (replaced bool, err error) {
 	plain := func(tx *store.Tx) error { return tx.DeleteDamaged(d.Kind, d.ID.UUID) }
-	err := s.Store.Update(ctx, d.Organization, dropper, func(tx *store.Tx) error {
-		ok, err := s.Identity.StandIn(tx, d.Kind, d.ID.UUID)
-		if err == nil && !ok {
-			ok, err = s.Kinds.DeleteDamaged(tx, d.Kind, d.ID.UUID)
+	err = s.Store.Update(ctx, d.Organization, dropper, func(tx *store.Tx) (err error) {
+		var ok bool
+		if replaced, err = s.Identity.StandIn(tx, d.Kind, d.ID.UUID); err != nil || replaced {
+			return err
 		}
-		if err == nil && !ok {
-			err = plain(tx)
+		if ok, replaced, err = s.CRM.StandIn(tx, d.Kind, d.ID.UUID); err != nil || ok {
+			return err
 		}
-		return err
+		if ok, err = s.Kinds.DeleteDamaged(tx, d.Kind, d.ID.UUID); err != nil || ok {
+			return err
+		}
+		return plain(tx)
 	})
 	if err != nil && ctx.Err() == nil {
-		return s.Store.Update(ctx, d.Organization, dropper, plain)
+		return false, s.Store.Update(ctx, d.Organization, dropper, plain)
 	}
-	return err
+	return replaced, err
+}
+
+// lostProtection returns what the loss of something means for people who must not receive email, or "".
+func lostProtection(s *service.Service, d *Dropped) string {
+	suppressions := s.CRM.Suppressions.Table.Name()
+	switch {
+	case d.Kind == suppressions && (d.Missing > 0 || d.ID.Valid && d.Entry == "" && !d.Replaced):
+		return "what it suppressed is not known and can receive email again; restore it from a backup"
+	case d.Kind == record.ErasuresName+".part":
+		return "addresses of people who were erased can receive email again if they are added again; restore a backup"
+	}
+	return ""
 }
 
 // writeSalvage writes one JSON object per line.

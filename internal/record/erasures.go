@@ -23,9 +23,12 @@ const (
 	unfinishedPart               // what is known of erasures that are not finished, by hash
 )
 
+// ErasuresName is the name of the parts and of the counter in the store.
+const ErasuresName = "erasures"
+
 // NewErasures declares erasures.
 func NewErasures() *Erasures {
-	return &Erasures{store.NewParts("erasures"), store.NewCounter("erasures")}
+	return &Erasures{store.NewParts(ErasuresName), store.NewCounter(ErasuresName)}
 }
 
 // Count returns a number that changes with each erasure.
