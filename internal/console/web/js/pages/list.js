@@ -150,7 +150,7 @@ export class ListModel {
     const isCount = f.type === 'number' || f.key === 'steps';
     return {
       key, label: f.key === 'contact_count' ? t('Contacts') : labelOf(f), sortable: f.sortable, number: isCount,
-      width: width || (['title', 'subject', 'description', 'to'].includes(key) ? 250 : key === 'name' ? 220 : isCount || /^(updated|created)_at$/.test(key) ? 100 : 150),
+      width: width || (['title', 'subject', 'description', 'to'].includes(key) ? 250 : key === 'name' ? 220 : isCount || /^(updated|created)_at$/.test(key) && this.kind.entity !== 'previews' ? 100 : 150),
       view: (record) => [this.cell(f, valueAt(record, key)), key === 'status' && record.dry_run && t(', dry run')],
     };
   }
