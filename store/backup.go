@@ -87,6 +87,9 @@ func Compact(from, to string) error {
 // process has the store open. work is a directory on the same disk that does not exist. A crash leaves the store as it
 // was.
 func CompactInPlace(dir, work string) (err error) {
+	if _, err := os.Stat(filepath.Join(dir, FileName)); err != nil { // bbolt would create it
+		return err
+	}
 	if err := os.Mkdir(work, 0o700); err != nil {
 		return err
 	}

@@ -29,12 +29,13 @@ type RestoreRecordResult struct {
 	Cleared []string `json:"cleared,omitempty"`
 }
 
-// RestoreRecord brings one record of a backup back. The record must be missing or damaged.
+// RestoreRecord brings one record of a backup back. The record must be missing, damaged or
+// one that dropping has put in the place of a damaged one.
 var RestoreRecord = Operation[RestoreRecordInput, RestoreRecordResult]{
 	name: "restore-record", Unit: Bytes,
 	doFile: func(ctx context.Context, s *service.Service, in RestoreRecordInput, file io.Reader, _ Progress) (r RestoreRecordResult, err error) {
-		kind := s.ListNamed(in.Kind)
-		if kind == nil {
+		table, shaped := tableNamed(s, in.Kind)
+		if shaped == nil {
 			return r, fmt.Errorf("%q is not a kind of record", in.Kind)
 		}
 		work, err := workDir(s)
@@ -51,13 +52,18 @@ var RestoreRecord = Operation[RestoreRecordInput, RestoreRecordResult]{
 		}
 		defer func() { err = errors.Join(err, backup.Store.Close()) }()
 		r = RestoreRecordResult{Kind: in.Kind, ID: in.ID}
-		if r.Organization, err = organizationOf(backup.Store, kind.Table(), in.ID); err != nil {
+		if r.Organization, err = organizationOf(backup.Store, table, in.ID); err != nil {
 			return r, err
 		}
 		err = backup.Store.View(r.Organization, func(from *store.Tx) error {
 			return s.Store.Update(ctx, r.Organization, store.Actor{Operation: "restore"}, func(tx *store.Tx) error {
-				return store.RestoreRecord(tx, kind.ShapedTable(), from, in.ID, func(rec any) (err error) {
-					r.Cleared, err = s.Kinds.DropReferences(tx, kind.Table(), rec)
+				if s.Identity.IsStandIn(tx, table, in.ID) || s.CRM.IsStandIn(tx, table, in.ID) {
+					if err := tx.DeleteDamaged(table, in.ID); err != nil {
+						return err
+					}
+				}
+				return store.RestoreRecord(tx, shaped, from, in.ID, func(rec any) (err error) {
+					r.Cleared, err = s.Kinds.DropReferences(tx, table, rec)
 					return err
 				})
 			})
@@ -67,6 +73,22 @@ var RestoreRecord = Operation[RestoreRecordInput, RestoreRecordResult]{
 		}
 		return r, err
 	},
+}
+
+// tableNamed returns the table of a kind of records, which may be given by the name of its list or, as check
+// prints it, of its table. It returns nil if there is none.
+func tableNamed(s *service.Service, name string) (string, store.ShapedTable) {
+	for _, k := range s.Lists() {
+		if k.Entity == name || k.Table() == name {
+			return k.Table(), k.ShapedTable()
+		}
+	}
+	for _, t := range s.Identity.SignInTables() {
+		if named, is := t.(interface{ Name() string }); is && named.Name() == name {
+			return name, t
+		}
+	}
+	return "", nil
 }
 
 // organizationOf returns the organization that has a record.

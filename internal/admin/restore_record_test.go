@@ -69,3 +69,65 @@ func TestRestoreField(t *testing.T) {
 		t.Errorf("the check finds %v after the field is restored", found)
 	}
 }
+
+// TestRestoreStandIn checks that the records which dropping puts in the place of a damaged organization and user are
+// replaced by those of a backup, and that a new password replaces damaged credentials.
+func TestRestoreStandIn(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	users, err := ListUsers.do(t.Context(), app.Service, Input{Org: org.ID.String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	setPassword := func() {
+		t.Helper()
+		in := PasswordInput{UserRef{org.ID.String(), string(users.Users[0].Email)}, "correct horse battery"}
+		if _, err := SetPassword.do(t.Context(), app.Service, in); err != nil {
+			t.Error(err)
+		}
+	}
+	setPassword()
+	backup, err := Backup.doLong(t.Context(), app.Service, BackupInput{}, func(int, int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(backup.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flip := func(b *bolt.Bucket, key, value []byte) error {
+		value = bytes.Clone(value)
+		value[len(value)-3] ^= 4
+		return b.Put(key, value)
+	}
+	app.Stop()
+	damage(t, app, org.ID, "credentials.rec", flip)
+	app.Start()
+	setPassword()
+	app.Stop()
+	damage(t, app, org.ID, "organizations.rec", flip)
+	damage(t, app, org.ID, "users.rec", flip)
+	app.Start()
+	result, err := Check.doLong(t.Context(), app.Service, CheckInput{Repair: true, Drop: true}, func(int, int) {})
+	if err != nil || !result.OK || len(result.Dropped) != 2 {
+		t.Fatalf("%v, %+v", err, result)
+	}
+	for kind, id := range map[string]uuid.UUID{"organizations": org.ID, "users": users.Users[0].ID} {
+		_, err := RestoreRecord.doFile(t.Context(), app.Service, RestoreRecordInput{Kind: kind, ID: id}, bytes.NewReader(file), nil)
+		if err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	if got := orgNames(t, app); got["Acme"] != org.ID {
+		t.Errorf("the organizations are %v", got)
+	}
+	org.Read.Get("/v1/me").Is(200)
+	if again, err := Check.doLong(t.Context(), app.Service, CheckInput{}, func(int, int) {}); err != nil || !again.OK {
+		t.Errorf("%v, %+v", err, again)
+	}
+	for _, name := range []string{"messages", "credentials", "contacts-trash"} { // as check prints them
+		if _, table := tableNamed(app.Service, name); table == nil {
+			t.Errorf("%s is not a kind of record", name)
+		}
+	}
+}

@@ -50,3 +50,12 @@ func (c *CRM) StandIn(tx *store.Tx, entity string, id uuid.UUID) (ok, replaced b
 	}
 	return true, len(subjects) > 0, err
 }
+
+// IsStandIn reports whether a record is one that StandIn has put in the place of a damaged one.
+func (c *CRM) IsStandIn(tx *store.Tx, entity string, id uuid.UUID) bool {
+	if entity != c.Suppressions.Entity {
+		return false
+	}
+	doc, err := c.Suppressions.Get(tx, id)
+	return err == nil && doc.Record.Reason == ReasonDamaged
+}

@@ -72,9 +72,12 @@ func (i *Identity) credential(tx *store.Tx, user uuid.UUID) (store.Doc[credentia
 	return doc, err
 }
 
-// changeCredential changes the credential of a user.
+// changeCredential changes the credential of a user. It replaces a damaged one.
 func (i *Identity) changeCredential(tx *store.Tx, user uuid.UUID, change func(*credential)) error {
 	old, err := i.credential(tx, user)
+	if store.IsDamagedRecord(err) {
+		old, err = store.Doc[credential]{}, tx.DeleteDamaged(i.credentials.Name(), user)
+	}
 	if err != nil {
 		return err
 	}

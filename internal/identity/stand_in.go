@@ -1,6 +1,8 @@
 package identity
 
 import (
+	"strings"
+
 	"github.com/google/uuid"
 
 	"prospector/internal/record"
@@ -37,6 +39,20 @@ func (i *Identity) StandIn(tx *store.Tx, entity string, id uuid.UUID) (ok bool, 
 		return true, err
 	}
 	return false, nil
+}
+
+// IsStandIn reports whether a record is one that StandIn has put in the place of a damaged one.
+func (i *Identity) IsStandIn(tx *store.Tx, entity string, id uuid.UUID) bool {
+	name := "damaged-" + id.String()
+	switch entity {
+	case i.Organizations.Entity:
+		doc, err := i.Organizations.Get(tx, id)
+		return err == nil && string(doc.Record.Name) == name
+	case i.Users.Entity:
+		doc, err := i.Users.Get(tx, id)
+		return err == nil && strings.HasPrefix(string(doc.Record.Email), name+"@")
+	}
+	return false
 }
 
 // object returns a body with one member.
