@@ -25,7 +25,7 @@ func newApp() (*app, error) {
 	a := &app{shell: newPage(shell), files: map[string]*asset{}}
 	for name, file := range files {
 		served := newAsset(file.ContentType, file.Body)
-		served.makeSmall()
+		served.offerBrotli()
 		a.files[appPath+"-/"+name] = served
 	}
 	return a, nil

@@ -12,7 +12,6 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"prospector/internal/console"
-	"prospector/internal/deflate"
 )
 
 // asset is a response that stays the same until the process ends. It is compressed once. Clients may keep it,
@@ -22,7 +21,7 @@ type asset struct {
 	policy      string // the Content-Security-Policy of a page
 	hash        string
 	plain       []byte
-	gzip        func() []byte // nil if it would not be smaller
+	gzip        []byte        // nil if it would not be smaller
 	brotli      func() []byte // nil if it is not offered
 }
 
@@ -32,16 +31,14 @@ func newAsset(contentType string, body []byte) *asset {
 	if len(body) < compressFrom {
 		return a
 	}
-	a.gzip = sync.OnceValue(func() []byte {
-		var b bytes.Buffer
-		z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-		if err != nil { // the level is a constant
-			panic(err)
-		}
-		_, _ = z.Write(body) // a buffer does not fail
-		_ = z.Close()
-		return b.Bytes()
-	})
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil { // the level is a constant
+		panic(err)
+	}
+	_, _ = z.Write(body) // a buffer does not fail
+	_ = z.Close()
+	a.gzip = b.Bytes()
 	return a
 }
 
@@ -52,12 +49,9 @@ func newPage(p console.Page) *asset {
 	return a
 }
 
-// makeSmall offers the asset in the smaller coding of brotli, and in a smaller form of gzip. They take about 3 and 1 ms
-// per KB, so each waits for the first client that accepts it.
-func (a *asset) makeSmall() {
-	if a.gzip != nil {
-		a.gzip = sync.OnceValue(func() []byte { return deflate.Gzip(a.plain) })
-	}
+// offerBrotli also offers the asset in the smaller coding of brotli. Its best compression takes about 3 ms per KB, so
+// it waits for the first client that accepts it.
+func (a *asset) offerBrotli() {
 	a.brotli = sync.OnceValue(func() []byte {
 		var b bytes.Buffer
 		w := brotli.NewWriterLevel(&b, brotli.BestCompression)
@@ -87,7 +81,7 @@ func (a *asset) serve(c *call) response {
 		r.body, r.etag = a.brotli(), a.tag(brotliTag)
 		h.Set("Content-Encoding", "br")
 	case a.gzip != nil && accepts(c.request.Header, "gzip"):
-		r.body, r.etag = a.gzip(), a.tag(gzipTag)
+		r.body, r.etag = a.gzip, a.tag(gzipTag)
 		h.Set("Content-Encoding", "gzip")
 	}
 	for tag := range strings.SplitSeq(strings.Join(c.request.Header.Values("If-None-Match"), ","), ",") {
