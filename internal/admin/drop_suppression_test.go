@@ -76,6 +76,33 @@ func TestDropSuppressions(t *testing.T) {
 	}
 }
 
+// TestCheckSharedParts checks that a check finds damage in what the trash and erasures keep beside the records.
+func TestCheckSharedParts(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	id := org.Write.Post("/v1/contacts", `{"email": "ann@x.example"}`).Is(201).ID()
+	org.Write.Delete("/v1/contacts/" + id).Is(204)
+	err := app.Store.Update(t.Context(), org.ID, store.Actor{}, func(tx *store.Tx) error {
+		return app.CRM.SuppressErased(tx, "erased@x.example")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	app.Stop()
+	for _, bucket := range []string{"trash.part", "erasures.part"} {
+		damage(t, app, org.ID, bucket, func(b *bolt.Bucket, key, value []byte) error {
+			value = bytes.Clone(value)
+			value[len(value)-1] ^= 4
+			return b.Put(key, value)
+		})
+	}
+	app.Start()
+	result, err := Check.doLong(t.Context(), app.Service, CheckInput{}, func(int, int) {})
+	if err != nil || result.OK || len(result.Problems) != 2 {
+		t.Errorf("%v, %+v", err, result)
+	}
+}
+
 // inBucket calls change for every entry of a bucket of an organization in a store that is closed.
 func inBucket(t *testing.T, app *apptest.App, org uuid.UUID, bucket string, change func(b *bolt.Bucket, key, value []byte) error) {
 	t.Helper()

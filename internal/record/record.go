@@ -132,14 +132,15 @@ func (s *Set) Lists() []*index.Kind {
 	return lists
 }
 
-// Verify checks every table of the transaction's organization against its keys and its change log.
+// Verify checks every table of the transaction's organization against its keys and its change log, and the parts that
+// the kinds share.
 func (s *Set) Verify(tx *store.Tx, report store.Report) error {
 	for _, k := range s.kinds {
 		if err := k.verify(tx, report); err != nil {
 			return err
 		}
 	}
-	return nil
+	return errors.Join(trashJobs.Verify(tx, report), NewErasures().parts.Verify(tx, report))
 }
 
 // verify leaves out the keys of custom fields while a field is damaged, because they cannot be computed.
