@@ -171,7 +171,7 @@ func TestDamagedHistory(t *testing.T) {
 	two := org.Write.Post("/v1/contacts", `{"email": "b@x.example"}`).Is(201).ID()
 	damage(t, app, org.ID, "contacts.log", binary.BigEndian.AppendUint64(nil, 2))
 	org.Read.Do(http.MethodGet, "/v1/contacts/"+two+"/history", nil, "X-Request-Id", "r-500").Is(500,
-		`{"error": {"code": "internal", "message": "internal error; the server log has details under request id r-500"}}`)
+		`{"error": {"code": "damaged", "message": "data that the request needs is damaged and cannot be read; the server log has details under request id r-500"}}`)
 	org.Read.Get("/v1/contacts/" + one + "/history").Is(200)
 	for i := range 17 { // enough for the log to be trimmed
 		org.Write.Post("/v1/contacts", fmt.Sprintf(`{"email": "c%d@x.example"}`, i)).Is(201)

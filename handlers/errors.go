@@ -61,7 +61,7 @@ var errorTable = []errorRow{
 	{fault.InvalidFilter, http.StatusUnprocessableEntity, "A filter has an unknown or unsupported field, condition or value, or exceeds 1,000 rules, 10,000 values, 50 search words or 200 levels."},
 	{fault.InvalidSort, http.StatusUnprocessableEntity, "The sort contains a field that does not support sorting."},
 	{fault.RateLimited, http.StatusTooManyRequests, "The organization, or the user of a session, has reached its requests per minute, too many of its requests or too many sign-ins are in progress, or too many attempts to sign in have failed. Retry-After says when to try again."},
-	{fault.Damaged, http.StatusInternalServerError, "A record is damaged on disk and cannot be read. details has its id. DELETE removes it; the operator can recover it from a backup."},
+	{fault.Damaged, http.StatusInternalServerError, "A record, or other data that the request needs, is damaged on disk and cannot be read. details has the id of the record. DELETE removes it; the operator can recover it from a backup."},
 	{fault.Internal, http.StatusInternalServerError, "An internal error. The server log has details under the request id."},
 	{fault.Unavailable, http.StatusServiceUnavailable, "The service is shutting down, cannot write to its disk, too many large bodies are being processed, or a list needs an index that is being built."},
 	{fault.Timeout, http.StatusServiceUnavailable, "The list takes longer than limits.list_time."},
@@ -120,8 +120,11 @@ func (c *call) errorResponse(err error) response {
 		c.api.Log.Error("request failed", attrs...)
 		f = c.internal()
 		var damaged *store.DamagedRecord
-		if errors.As(err, &damaged) && c.op != nil && c.op.Access != Public { // the public learns no ids
+		switch isPublic := c.op == nil || c.op.Access == Public; {
+		case errors.As(err, &damaged) && !isPublic: // the public learns no ids
 			f = damaged.Fault()
+		case errors.Is(err, store.ErrDamaged) && panicked == nil:
+			f = fault.New(fault.Damaged, "data that the request needs is damaged and cannot be read; the server log has details under request id %s", c.requestID)
 		}
 	}
 	row := errorRowOf(f.Code)

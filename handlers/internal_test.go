@@ -85,12 +85,12 @@ func TestDamagedForThePublic(t *testing.T) {
 	a := newAPI(t, &log)
 	id := uuid.New()
 	a.operations = append(a.operations, withoutTx(Operation{Name: "read", Method: http.MethodGet, Path: "/read"}, func(*call, nothing) (Health, error) {
-		return Health{}, &store.DamagedRecord{Table: "messages", ID: id}
+		return Health{}, store.MissingRecord("messages", id)
 	}))
 	a.router = a.mount()
 	w := httptest.NewRecorder()
 	a.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/read", nil))
-	if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), `"internal"`) || strings.Contains(w.Body.String(), id.String()) {
+	if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), `"damaged"`) || strings.Contains(w.Body.String(), id.String()) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	if !strings.Contains(log.String(), id.String()) {

@@ -130,7 +130,7 @@ func unversioned(o Operation) Operation {
 }
 
 // signInCodes are the errors of operations that begin a session.
-var signInCodes = []fault.Code{fault.ValidationFailed, fault.Unauthorized, fault.Forbidden, fault.RateLimited, fault.Unavailable}
+var signInCodes = []fault.Code{fault.ValidationFailed, fault.Unauthorized, fault.Forbidden, fault.RateLimited, fault.Damaged, fault.Unavailable}
 
 // WelcomeURL returns the address of the console's page that redeems a token. The token is in the fragment,
 // which browsers do not send.

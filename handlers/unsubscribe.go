@@ -21,7 +21,7 @@ func (a *API) unsubscribeOperations() []Operation {
 		withoutTx(Operation{
 			Name: "get_unsubscribe_page", Method: http.MethodGet, Path: unsubscribePath + "{token}",
 			Summary: "Show the unsubscribe page for the recipient of a message",
-			Codes:   []fault.Code{fault.NotFound},
+			Codes:   []fault.Code{fault.NotFound, fault.Damaged},
 		}, func(c *call, _ nothing) (htmlPage, error) {
 			u, err := e.Unsubscription(c.params["token"])
 			if err != nil {
@@ -35,7 +35,7 @@ func (a *API) unsubscribeOperations() []Operation {
 		withoutTx(Operation{
 			Name: "unsubscribe", Method: http.MethodPost, Path: unsubscribePath + "{token}",
 			Summary: "Unsubscribe the recipient of a message with one click (RFC 8058); the body is ignored",
-			Codes:   []fault.Code{fault.NotFound},
+			Codes:   []fault.Code{fault.NotFound, fault.Damaged},
 		}, func(c *call, _ anyBody) (htmlPage, error) {
 			if err := e.Unsubscribe(c.request.Context(), c.params["token"], store.Actor{Operation: c.op.Name, RequestID: c.requestID}); err != nil {
 				return htmlPage{}, err

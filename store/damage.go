@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
+
+	"github.com/google/uuid"
 )
 
 // ErrDamaged is wrapped by every error about a file that does not contain what was written to it.
@@ -45,15 +48,53 @@ func guard(fn func() error) (err error) {
 	return fn()
 }
 
-// recovered returns the error for a recovered panic.
+// pageError is the error of reading a page that bbolt cannot make sense of. It wraps ErrDamaged.
+type pageError struct{ message string }
+
+func (e *pageError) Error() string {
+	return fmt.Sprintf("%v: a page cannot be read: %s (restart the server to rebuild the file)", ErrDamaged, e.message)
+}
+
+func (*pageError) Unwrap() error { return ErrDamaged }
+
+// foundDamagedPage counts an error about a page, and logs it when it is found the first time.
+func (s *Store) foundDamagedPage(org uuid.UUID, err error) {
+	var page *pageError
+	if errors.As(err, &page) && !IsDamagedRecord(err) && s.damaged.add(recordKey{table: "pages", entry: page.message}, true) {
+		s.opt.Log.Error("store file has a damaged page; restart the server to rebuild the file", "organization", org, "problem", page.message)
+	}
+}
+
+// isInBbolt reports whether the panic that a deferred function is recovering from happened in bbolt.
+func isInBbolt() bool {
+	pcs := make([]uintptr, 32)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
+	for panicking := false; ; {
+		f, more := frames.Next()
+		switch {
+		case strings.HasPrefix(f.Function, "runtime."):
+			panicking = true
+		case panicking:
+			return strings.HasPrefix(f.Function, "go.etcd.io/bbolt")
+		}
+		if !more {
+			return false
+		}
+	}
+}
+
+// recovered returns the error for a recovered panic. Only a deferred function may call it.
 func recovered(r any) error {
 	switch r := r.(type) {
 	case interface {
 		runtime.Error
 		Addr() uintptr
 	}:
-		return fmt.Errorf("%w: a page cannot be read (restore a backup)", ErrDamaged)
+		return &pageError{"its memory cannot be accessed"}
 	default:
+		if isInBbolt() {
+			return &pageError{fmt.Sprint(r)}
+		}
 		return &panicked{value: r, stack: debug.Stack()}
 	}
 }

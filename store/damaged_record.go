@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,17 +16,18 @@ import (
 	"prospector/internal/fault"
 )
 
-// DamagedRecord is the error of reading a record whose stored bytes are not those that were written.
-// It wraps ErrDamaged.
+// DamagedRecord is the error of reading a record, or a part or set of it, whose stored bytes are not those
+// that were written. It wraps ErrDamaged.
 type DamagedRecord struct {
-	Table string
+	Table string // or the name of the parts or sets
 	ID    uuid.UUID
+	isSet bool // or a part
 	cause error
 }
 
 // MissingRecord returns the error for a record to which a key leads, although it does not exist.
 func MissingRecord(table string, id uuid.UUID) error {
-	return &DamagedRecord{table, id, fmt.Errorf("%w: a key leads to a record that does not exist", ErrDamaged)}
+	return &DamagedRecord{Table: table, ID: id, cause: fmt.Errorf("%w: a key leads to a record that does not exist", ErrDamaged)}
 }
 
 func (e *DamagedRecord) Error() string { return fmt.Sprintf("%s %s: %v", e.Table, e.ID, e.cause) }
@@ -34,6 +36,12 @@ func (e *DamagedRecord) Unwrap() error { return e.cause }
 
 // Fault returns the error that a caller receives.
 func (e *DamagedRecord) Fault() *fault.Error {
+	if e.isSet {
+		f := fault.New(fault.Damaged, "the data of the record %s in %s is damaged and cannot be read; ask the operator to run 'prospector check'",
+			e.ID, e.Table)
+		f.Details = []fault.Detail{{Path: e.Table, Message: "the data of the record is damaged", ID: e.ID.String()}}
+		return f
+	}
 	f := fault.New(fault.Damaged, "the record %s of %s is damaged and cannot be read; delete it or ask the operator to recover it from a backup",
 		e.ID, e.Table)
 	f.Details = []fault.Detail{{Path: e.Table, Message: "the record is damaged", ID: e.ID.String()}}
@@ -47,14 +55,16 @@ func IsDamagedRecord(err error) bool {
 	return errors.As(err, &damaged)
 }
 
-// recordKey identifies a record in the store.
+// recordKey identifies a record in the store. For another entry of a bucket, table is the name of the bucket, and
+// entry is the key.
 type recordKey struct {
 	org   uuid.UUID
 	table string
 	id    uuid.UUID
+	entry string
 }
 
-// damagedRecords are the unreadable records that were found since the store was opened.
+// damagedRecords are the unreadable records and other entries that were found since the store was opened.
 type damagedRecords struct {
 	mu    sync.Mutex
 	known map[recordKey]bool // whether it was logged
@@ -74,6 +84,13 @@ func (d *damagedRecords) add(k recordKey, log bool) bool {
 	return log && !logged
 }
 
+func (d *damagedRecords) has(k recordKey) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, has := d.known[k]
+	return has
+}
+
 // removeIf removes the records for which gone returns true.
 func (d *damagedRecords) removeIf(gone func(recordKey) bool) {
 	d.mu.Lock()
@@ -86,8 +103,9 @@ func (d *damagedRecords) removeIf(gone func(recordKey) bool) {
 	d.count.Store(int64(len(d.known)))
 }
 
-// DamagedRecords returns the number of unreadable records that were found since the store was opened
-// and that still exist. A page that was lost when the file was rebuilt counts as one.
+// DamagedRecords returns the number of unreadable records, parts and sets that were found since the store was
+// opened and that still exist. A page that was lost when the file was rebuilt, or that cannot be read, counts
+// as one.
 func (s *Store) DamagedRecords() int { return int(s.damaged.count.Load() + s.lostPages.Load()) }
 
 // unreadable returns the error of a record that cannot be read. Damage is counted, and logged when it
@@ -96,10 +114,26 @@ func (tx *Tx) unreadable(table string, id uuid.UUID, cause error) error {
 	if !errors.Is(cause, ErrDamaged) {
 		return fmt.Errorf("%s %s: %w", table, id, cause)
 	}
-	if tx.store.damaged.add(recordKey{tx.org, table, id}, !tx.verifying) {
+	if tx.store.damaged.add(recordKey{org: tx.org, table: table, id: id}, !tx.verifying) {
 		tx.store.opt.Log.Error("record is damaged and left out of lists", "organization", tx.org, "table", table, "id", id, "error", cause)
 	}
-	return &DamagedRecord{table, id, cause}
+	return &DamagedRecord{Table: table, ID: id, cause: cause}
+}
+
+// unreadableEntry is unreadable for a part or a chunk of a set. Its key begins with the id of the record that
+// it belongs to.
+func (tx *Tx) unreadableEntry(bucket string, key []byte, cause error) error {
+	tx.foundDamaged(bucket, key, cause)
+	e := &DamagedRecord{Table: strings.TrimSuffix(strings.TrimSuffix(bucket, partSuffix), setSuffix), isSet: true, cause: cause}
+	copy(e.ID[:], key)
+	return e
+}
+
+// foundDamaged counts a damaged entry that is not a record, and logs it like unreadable does.
+func (tx *Tx) foundDamaged(bucket string, key []byte, cause error) {
+	if tx.store.damaged.add(recordKey{org: tx.org, table: bucket, entry: string(key)}, !tx.verifying) {
+		tx.store.opt.Log.Error("store entry is damaged", "organization", tx.org, "bucket", bucket, "key", hex.EncodeToString(key), "error", cause)
+	}
 }
 
 // replaced removes a record from the damaged ones once the transaction, which has written or deleted
@@ -109,8 +143,24 @@ func (tx *Tx) replaced(table string, id uuid.UUID) {
 	if damaged.count.Load() == 0 {
 		return
 	}
-	key := recordKey{tx.org, table, id}
+	key := recordKey{org: tx.org, table: table, id: id}
 	tx.AfterCommit(func() { damaged.removeIf(func(k recordKey) bool { return k == key }) })
+}
+
+// replacedEntry is replaced for an entry that is not a record.
+func (tx *Tx) replacedEntry(bucket string, entry []byte) {
+	damaged := &tx.store.damaged
+	if damaged.count.Load() == 0 {
+		return
+	}
+	key := recordKey{org: tx.org, table: bucket, entry: string(entry)}
+	missing := key // a missing chunk of the same set
+	if strings.HasSuffix(bucket, setSuffix) {
+		missing.entry = key.entry[:min(len(entry), 16)]
+	}
+	if damaged.has(key) || damaged.has(missing) {
+		tx.AfterCommit(func() { damaged.removeIf(func(k recordKey) bool { return k == key || k == missing }) })
+	}
 }
 
 // DamagedIDs returns the unreadable records of the organization that were found since the store was
@@ -120,7 +170,7 @@ func (s *Store) DamagedIDs(org uuid.UUID) map[string][]uuid.UUID {
 	defer s.damaged.mu.Unlock()
 	found := map[string][]uuid.UUID{}
 	for k := range s.damaged.known {
-		if k.org == org {
+		if k.org == org && k.entry == "" {
 			found[k.table] = append(found[k.table], k.id)
 		}
 	}

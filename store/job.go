@@ -52,6 +52,9 @@ func (tx *Tx) Job(id uuid.UUID) (Job, error) {
 		err = json.Unmarshal(body, &j)
 	}
 	if err != nil {
+		if errors.Is(err, ErrDamaged) {
+			tx.foundDamaged(jobsBucket, id[:], err)
+		}
 		return Job{}, fmt.Errorf("job %s: %w", id, err)
 	}
 	return j, nil

@@ -45,33 +45,44 @@ func (p *Parts) PutOwned(tx *Tx, owner uuid.UUID, n uint32, value []byte) {
 
 // Get reads a part. It returns nil if the part does not exist. The bytes are valid until the
 // transaction ends.
-func (p *Parts) Get(tx *Tx, owner uuid.UUID, n uint32) ([]byte, error) {
-	key := partKey(owner, n)
-	v := tx.get(p.bucket, key)
+func (p *Parts) Get(tx *Tx, owner uuid.UUID, n uint32) (value []byte, err error) {
+	return p.read(tx, partKey(owner, n), tx.get)
+}
+
+// read reads a part, which may be on a damaged page.
+func (p *Parts) read(tx *Tx, key []byte, get func(bucket string, key []byte) []byte) (value []byte, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = tx.unreadableEntry(p.bucket, key, recovered(r))
+		}
+	}()
+	v := get(p.bucket, key)
 	if v == nil {
 		return nil, nil
 	}
 	return p.open(tx, key, v)
 }
 
+// Readable is Get for a part that is not needed: it treats a damaged part like one that does not exist.
+func (p *Parts) Readable(tx *Tx, owner uuid.UUID, n uint32) []byte {
+	value, _ := p.Get(tx, owner, n) // the only error is damage, which was counted and logged
+	return value
+}
+
 // Before is Get for the part as it was when the transaction began.
 func (p *Parts) Before(tx *Tx, owner uuid.UUID, n uint32) ([]byte, error) {
-	key := partKey(owner, n)
-	b := tx.bucket(p.bucket)
-	if b == nil {
-		return nil, nil
-	}
-	v := b.Get(key)
-	if v == nil {
-		return nil, nil
-	}
-	return p.open(tx, key, v)
+	return p.read(tx, partKey(owner, n), func(bucket string, key []byte) []byte {
+		if b := tx.bucket(bucket); b != nil {
+			return b.Get(key)
+		}
+		return nil
+	})
 }
 
 func (p *Parts) open(tx *Tx, key, v []byte) ([]byte, error) {
 	value, err := unseal(tx.place(p.bucket, key), v)
 	if err != nil {
-		return nil, fmt.Errorf("%s %x: %w", p.bucket, key, err)
+		return nil, tx.unreadableEntry(p.bucket, key, err)
 	}
 	return value, nil
 }
@@ -119,11 +130,11 @@ func (p *Parts) Each(tx *Tx, owner uuid.UUID, numbers []uint32, fn func(n uint32
 			}
 		}
 		if v == nil || !bytes.Equal(at, key) {
-			return fmt.Errorf("%s %x: %w: it is missing", p.bucket, key, ErrDamaged)
+			return tx.unreadableEntry(p.bucket, key, fmt.Errorf("%w: it is missing", ErrDamaged))
 		}
 		value, err := unseal(crc32.Update(place, castagnoli, key[16:]), v)
 		if err != nil {
-			return fmt.Errorf("%s %x: %w", p.bucket, key, err)
+			return tx.unreadableEntry(p.bucket, key, err)
 		}
 		if err := fn(n, value); err != nil {
 			return err
@@ -153,6 +164,7 @@ func (p *Parts) Delete(tx *Tx, owner uuid.UUID, from uint32, limit int) (more bo
 
 // Verify reads all parts of the transaction's organization and reports unreadable ones.
 func (p *Parts) Verify(tx *Tx, report Report) error {
+	tx.verifying = true
 	return tx.scan(p.bucket, nil, func(key, v []byte) (bool, error) {
 		if len(key) != partKeySize {
 			report(false, "%s: the key %x is not the key of a part", p.bucket, key)

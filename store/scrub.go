@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"strings"
 	"time"
@@ -15,7 +16,7 @@ const scrubChunk = 1000
 
 // Scrub reads the pages of the file. Then it reads every record, history entry, part, set and job of all
 // organizations and compares it with its checksum, one chunk for each value that it receives from pace.
-// Damaged records are counted in Stats and logged. Damaged pages and other damaged entries are logged.
+// What is damaged is logged and, except for pages and history entries, counted in Stats.
 func (s *Store) Scrub(ctx context.Context, pace <-chan time.Time) error {
 	err := s.CheckPages(func(problem string) {
 		s.opt.Log.Error("store file has a damaged page; restart the server to rebuild the file", "problem", problem)
@@ -65,7 +66,11 @@ func (tx *Tx) scrub(bucket string, from []byte) (next []byte, err error) {
 			return true, nil
 		}
 		if _, err := unseal(tx.place(bucket, key), value); err != nil {
-			tx.store.opt.Log.Error("store entry is damaged", "organization", tx.org, "bucket", bucket, "key", key, "error", err)
+			if strings.HasSuffix(bucket, logSuffix) { // no record is missing
+				tx.store.opt.Log.Error("store entry is damaged", "organization", tx.org, "bucket", bucket, "key", hex.EncodeToString(key), "error", err)
+			} else {
+				tx.foundDamaged(bucket, key, err)
+			}
 		}
 		return true, nil
 	})

@@ -67,13 +67,15 @@ func (c *idChunk) has(id uuid.UUID) bool {
 
 // open reads a chunk. An invalid chunk is ErrDamaged.
 func (s *Sets) open(tx *Tx, key, v []byte) (c idChunk, err error) {
-	damaged := func(what string) error { return fmt.Errorf("%s %x: %w: %s", s.chunks, key, ErrDamaged, what) }
+	damaged := func(what string) error {
+		return tx.unreadableEntry(s.chunks, key, fmt.Errorf("%x: %w: %s", key, ErrDamaged, what))
+	}
 	if len(key) != 32 {
 		return c, damaged("invalid chunk key")
 	}
 	value, err := unseal(tx.place(s.chunks, key), v)
 	if err != nil {
-		return c, fmt.Errorf("%s %x: %w", s.chunks, key, err)
+		return c, tx.unreadableEntry(s.chunks, key, fmt.Errorf("%x: %w", key, err))
 	}
 	if len(value) < 16 || len(value)%16 != 0 {
 		return c, damaged("it does not consist of whole ids")
@@ -95,8 +97,8 @@ func (s *Sets) open(tx *Tx, key, v []byte) (c idChunk, err error) {
 	return c, nil
 }
 
-func (s *Sets) errMissing(owner, near uuid.UUID) error {
-	return fmt.Errorf("%s %s: %w: a chunk is missing at %s", s.chunks, owner, ErrDamaged, near)
+func (s *Sets) errMissing(tx *Tx, owner, near uuid.UUID) error {
+	return tx.unreadableEntry(s.chunks, owner[:], fmt.Errorf("%w: a chunk is missing at %s", ErrDamaged, near))
 }
 
 // each calls fn for the chunks of an owner, starting with the chunk of an id, until fn returns
@@ -113,9 +115,9 @@ func (s *Sets) each(tx *Tx, owner, from uuid.UUID, fn func(idChunk) (more bool))
 			return false, err
 		}
 		if first && c.low != uuid.Nil && CompareIDs(from, c.low) <= 0 {
-			return false, s.errMissing(owner, from)
+			return false, s.errMissing(tx, owner, from)
 		} else if !first && c.low != last.bound {
-			return false, s.errMissing(owner, last.bound)
+			return false, s.errMissing(tx, owner, last.bound)
 		}
 		first, last = false, c
 		more = fn(c)
@@ -125,12 +127,12 @@ func (s *Sets) each(tx *Tx, owner, from uuid.UUID, fn func(idChunk) (more bool))
 		return err
 	}
 	if !first {
-		return s.errMissing(owner, last.bound)
+		return s.errMissing(tx, owner, last.bound)
 	}
 	// There is no chunk for the id, so the set must be empty.
 	return tx.look(s.chunks, owner[:], func(key, _ []byte) (bool, error) {
 		if bytes.HasPrefix(key, owner[:]) {
-			return false, s.errMissing(owner, from)
+			return false, s.errMissing(tx, owner, from)
 		}
 		return false, nil
 	})
@@ -187,7 +189,7 @@ func (s *Sets) behind(tx *Tx, c idChunk) (next idChunk, err error) {
 		return false, err
 	})
 	if err == nil && next.low != c.bound {
-		err = s.errMissing(c.owner, c.bound)
+		err = s.errMissing(tx, c.owner, c.bound)
 	}
 	return next, err
 }

@@ -11,11 +11,12 @@ import (
 // from the chunks alone: which records have an id. It does not touch ids that an unreadable chunk
 // may contain.
 func (s *Sets) Verify(tx *Tx, report Report) error {
+	tx.verifying = true
 	seed, sum := maphash.MakeSeed(), uint64(0)
 	last := idChunk{bound: lastID}
 	ended := func() {
 		if last.bound != lastID {
-			report(false, "%v", s.errMissing(last.owner, last.bound))
+			report(false, "%v", s.errMissing(tx, last.owner, last.bound))
 		}
 	}
 	err := tx.scan(s.chunks, nil, func(key, v []byte) (bool, error) {
@@ -33,7 +34,7 @@ func (s *Sets) Verify(tx *Tx, report Report) error {
 			low = uuid.Nil
 		}
 		if err == nil && c.low != low {
-			report(false, "%v", s.errMissing(c.owner, low))
+			report(false, "%v", s.errMissing(tx, c.owner, low))
 		}
 		last = c
 		if err != nil {

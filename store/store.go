@@ -186,6 +186,7 @@ func (s *Store) View(org uuid.UUID, fn func(*Tx) error) error {
 	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
 		return errClosed
 	}
+	s.foundDamagedPage(org, err)
 	return err
 }
 
@@ -228,6 +229,7 @@ func (s *Store) update(ctx context.Context, org uuid.UUID, actor Actor, fn func(
 	turn.Of(ctx).Block()
 	<-p.done
 	if p.err != nil {
+		s.foundDamagedPage(org, p.err)
 		return p.err
 	}
 	if s.opt.Committed != nil {

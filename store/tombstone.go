@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -51,6 +52,9 @@ func (tx *Tx) readTombstones(table string) (tombs []Tombstone, err error) {
 			err = json.Unmarshal(b, &t)
 		}
 		if err != nil {
+			if errors.Is(err, ErrDamaged) {
+				tx.foundDamaged(bucket, key, err)
+			}
 			return false, fmt.Errorf("tombstone %q: %w", key, err)
 		}
 		tombs = append(tombs, t)

@@ -150,6 +150,7 @@ func (tx *Tx) set(bucket string, key, value []byte) {
 		insert = w.Load // faster for appends
 	}
 	before, had := insert(string(key), value)
+	tx.replacedEntry(bucket, key)
 	tx.bytes += len(key) + len(value)
 	if tx.undo != nil {
 		k, n := string(key), len(key)+len(value)

@@ -160,6 +160,7 @@ func (i *Identity) findByPassword(ctx context.Context, in SignIn) (found []Princ
 	if err != nil {
 		return nil, err
 	}
+	var damage error // it matters only if no other user matches
 	for n := range candidates {
 		c := &candidates[n]
 		err := i.store.View(c.Org, func(tx *store.Tx) error {
@@ -171,7 +172,10 @@ func (i *Identity) findByPassword(ctx context.Context, in SignIn) (found []Princ
 			c.hash = cred.Record.Password
 			return err
 		})
-		if err != nil && fault.CodeOf(err) != fault.NotFound {
+		switch {
+		case store.IsDamagedRecord(err):
+			damage = err
+		case err != nil && fault.CodeOf(err) != fault.NotFound:
 			return nil, err
 		}
 	}
@@ -186,6 +190,9 @@ func (i *Identity) findByPassword(ctx context.Context, in SignIn) (found []Princ
 		if ok {
 			found = append(found, c.Principal)
 		}
+	}
+	if len(found) == 0 {
+		return nil, damage
 	}
 	return found, nil
 }

@@ -98,6 +98,9 @@ func (i *Identity) oneOrganization(users []Principal) error {
 		seen[p.Org] = true
 		err := i.store.View(p.Org, func(tx *store.Tx) error {
 			org, err := i.Organizations.Get(tx, p.Org)
+			if fault.CodeOf(err) == fault.NotFound {
+				err = store.MissingRecord(i.Organizations.Table.Name(), p.Org)
+			}
 			several.Details = append(several.Details, fault.Detail{Path: "organization_id", Message: org.Record.Name, ID: p.Org.String()})
 			return err
 		})
@@ -304,7 +307,7 @@ func (i *Identity) endStale(tx *store.Tx, user uuid.UUID) error {
 	}
 	for _, id := range ids {
 		if !keep[id] {
-			if err := i.EndSession(tx, user, id); err != nil {
+			if err := i.EndSession(tx, user, id); err != nil && !store.IsDamagedRecord(err) {
 				return err
 			}
 		}

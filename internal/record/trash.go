@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/index"
-	"prospector/internal/fault"
 	"prospector/internal/filter"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -94,13 +93,10 @@ func (k *Kind[T]) toTrash(tx *store.Tx, rec T, sets []uuid.UUID) error {
 
 // scheduleTrashJob enqueues the TrashJob of the organization unless there is one.
 func scheduleTrashJob(tx *store.Tx) error {
-	id, err := trashJobs.Get(tx, tx.Org(), 0)
-	if err != nil {
-		return err
-	}
+	id := trashJobs.Readable(tx, tx.Org(), 0) // a second job does no harm
 	if len(id) == 16 {
-		if _, err := tx.Job(uuid.UUID(id)); fault.CodeOf(err) != fault.NotFound {
-			return err
+		if _, err := tx.Job(uuid.UUID(id)); err == nil {
+			return nil
 		}
 	}
 	job, err := tx.Enqueue(TrashJob, tx.Now().Add(maxTrashDelay), nil)

@@ -25,6 +25,8 @@ type campaignCounters struct {
 	// Recent tells which of the last bounceWindow messages bounced, the newest in the lowest bit. It
 	// does not follow from the sequences.
 	Recent uint64 `json:"recent,omitzero"`
+
+	isDamaged bool // what is stored cannot be read
 }
 
 // stepCounters count the sequences of a campaign by the status of one step.
@@ -123,10 +125,17 @@ func (x *engineTx) count(s *Sequence, n int) error {
 	return err
 }
 
-// countersOf returns the counters of a campaign, which the transaction stores when it ends.
+// countersOf returns the counters of a campaign, which the transaction stores when it ends. Damaged counters must
+// not keep a sequence from stopping. They count from zero in each transaction and are not stored, so that they stay
+// visible as damaged until they are repaired.
 func (x *engineTx) countersOf(campaign uuid.UUID) (c *campaignCounters, err error) {
 	if c = x.counters[campaign]; c == nil {
-		if c, err = x.engine.readCounters(x.tx, campaign); err != nil {
+		c, err = x.engine.readCounters(x.tx, campaign)
+		if store.IsDamagedRecord(err) {
+			c, err = newCampaignCounters(), nil
+			c.isDamaged = true
+		}
+		if err != nil {
 			return nil, err
 		}
 		x.counters[campaign] = c
@@ -137,6 +146,9 @@ func (x *engineTx) countersOf(campaign uuid.UUID) (c *campaignCounters, err erro
 // saveCounters stores the counters that changed.
 func (x *engineTx) saveCounters() error {
 	for id, c := range x.counters {
+		if c.isDamaged {
+			continue
+		}
 		body, err := json.Marshal(c, json.Deterministic(true))
 		if err != nil {
 			return err
@@ -168,10 +180,10 @@ func (e *Engine) verifyCounters(tx *store.Tx, report store.Report) error {
 	}
 	for campaign, want := range counted {
 		stored, err := e.readCounters(tx, campaign)
-		if err != nil {
+		if err != nil && !store.IsDamagedRecord(err) {
 			return err
 		}
-		if stored.equal(want) {
+		if err == nil && stored.equal(want) {
 			continue
 		}
 		if tx.Writable() {

@@ -19,8 +19,8 @@ func (e *Engine) migrateOrganization(ctx context.Context, org uuid.UUID) error {
 	isConverted := false
 	err := e.store.View(org, func(tx *store.Tx) error {
 		edition, err := e.parts.Get(tx, org, editionPart)
-		if isConverted = err == nil && len(edition) > 0; err != nil || isConverted {
-			return err
+		if isConverted = err != nil || len(edition) > 0; isConverted { // also if the part is damaged, for then it exists
+			return nil
 		}
 		return tx.RecordIDs(e.sequences.Name(), func(id uuid.UUID) { ids = append(ids, id) })
 	})
@@ -84,10 +84,7 @@ func (e *Engine) migrateCampaigns(tx *store.Tx) error {
 	}
 	for _, id := range ids {
 		counters, err := e.counters.Get(tx, id, 0)
-		if err != nil {
-			return err
-		}
-		if err := e.outreach.MigrateCampaign(tx, id, counters != nil); err != nil {
+		if err := e.outreach.MigrateCampaign(tx, id, err != nil || counters != nil); err != nil {
 			return err
 		}
 	}

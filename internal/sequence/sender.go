@@ -85,13 +85,22 @@ type ledgerDay struct {
 	Sent int `json:"sent"`
 }
 
+// newLedger returns the ledger of a sender that has sent nothing.
+func (x *engineTx) newLedger() (*planner.Ledger, error) {
+	cal, err := x.cal()
+	if err != nil {
+		return nil, err
+	}
+	return planner.NewLedger(cal, x.engine.Options.DailyCap, x.engine.Options.MinGap), nil
+}
+
 // loadLedger loads what is stored of a sender into s.
 func (x *engineTx) loadLedger(id uuid.UUID, s *sender) error {
-	cal, err := x.cal()
+	ledger, err := x.newLedger()
 	if err != nil {
 		return err
 	}
-	s.ledger = planner.NewLedger(cal, x.engine.Options.DailyCap, x.engine.Options.MinGap)
+	s.ledger = ledger
 	body, err := x.engine.ledgers.Get(x.tx, id, 0)
 	if err != nil || body == nil {
 		return err

@@ -10,9 +10,13 @@ import (
 	"prospector/store"
 )
 
-// SenderLedger returns the ledger of what a sender has sent and queued.
+// SenderLedger returns the ledger of what a sender has sent and queued. It is empty if what is stored is damaged.
 func (e *Engine) SenderLedger(tx *store.Tx, id uuid.UUID) (*planner.Ledger, error) {
-	from, err := e.newEngineTx(tx).sender(id)
+	x := e.newEngineTx(tx)
+	from, err := x.sender(id)
+	if store.IsDamagedRecord(err) {
+		return x.newLedger()
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -197,8 +197,10 @@ func (e *Engine) CheckCampaign(tx *store.Tx, campaign uuid.UUID) error {
 	if e.outreach.Campaigns.Table.Has(tx, campaign) {
 		return nil
 	}
-	if stored, err := e.counters.Get(tx, campaign, 0); err != nil || stored != nil {
+	if stored, err := e.counters.Get(tx, campaign, 0); err != nil && !store.IsDamagedRecord(err) {
 		return err
+	} else if err != nil || stored != nil {
+		return nil
 	}
 	return fault.ErrNotFound
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/internal/fault"
 	"prospector/store"
 )
 
@@ -37,8 +36,8 @@ type stopWork struct {
 // it returns an error that makes the store run them and then retry the transaction.
 func (e *Engine) awaitStopJobs(tx *store.Tx) error {
 	pending, err := e.parts.Before(tx, tx.Org(), stopJobsPart)
-	if err != nil || len(pending) == 0 {
-		return err
+	if err == nil && len(pending) == 0 {
+		return nil
 	}
 	org := tx.Org()
 	return &store.RetryAfter{Do: func(ctx context.Context) error { return e.runPendingStopJobs(ctx, org) }}
@@ -50,12 +49,14 @@ func (e *Engine) runPendingStopJobs(ctx context.Context, org uuid.UUID) error {
 	var jobs []store.Job
 	err := e.store.View(org, func(tx *store.Tx) error {
 		pending, err := e.parts.Get(tx, org, stopJobsPart)
-		if err != nil {
+		if err != nil { // it is not known which jobs are pending; the end of this one writes the part again
+			job, err := checkAllJob(org, uuid.Nil)
+			jobs = append(jobs, job)
 			return err
 		}
 		for _, id := range unpackIDs(pending) {
 			job, err := tx.Job(id)
-			if fault.CodeOf(err) == fault.NotFound { // a repair of the store removed it
+			if isGone(err) { // it is damaged, or a repair of the store removed it
 				job, err = checkAllJob(org, id)
 			}
 			if err != nil {
@@ -85,10 +86,7 @@ func checkAllJob(org, id uuid.UUID) (store.Job, error) {
 
 // enqueueStopJob enqueues a stop job, unless one with the same work is pending.
 func (e *Engine) enqueueStopJob(tx *store.Tx, work stopWork) error {
-	pending, err := e.parts.Get(tx, tx.Org(), stopJobsPart)
-	if err != nil {
-		return err
-	}
+	pending := e.parts.Readable(tx, tx.Org(), stopJobsPart) // awaitStopJobs has written a damaged part again
 	payload, err := json.Marshal(work)
 	if err != nil {
 		return err
@@ -107,13 +105,13 @@ func (e *Engine) enqueueStopJob(tx *store.Tx, work stopWork) error {
 
 // finishStopJob ends a stop job.
 func (e *Engine) finishStopJob(tx *store.Tx, job uuid.UUID) error {
-	pending, err := e.parts.Get(tx, tx.Org(), stopJobsPart)
-	if err != nil {
-		return err
-	}
+	pending := e.parts.Readable(tx, tx.Org(), stopJobsPart)
 	ids := slices.DeleteFunc(unpackIDs(pending), func(id uuid.UUID) bool { return id == job })
 	e.parts.Put(tx, tx.Org(), stopJobsPart, packIDs(ids...))
-	return tx.Done(job)
+	if err := tx.Done(job); !errors.Is(err, store.ErrDamaged) { // a damaged job never runs
+		return err
+	}
+	return nil
 }
 
 func (e *Engine) runStopJob(ctx context.Context, job store.Job) error {
