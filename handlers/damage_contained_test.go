@@ -275,6 +275,44 @@ func TestDamagedInBatch(t *testing.T) {
 	}
 }
 
+// TestLostTemplate checks that the sequences of a template that was lost with its page are still listed and counted, and
+// that a simulation says what is missing.
+func TestLostTemplate(t *testing.T) {
+	f := newDamageFixture(t)
+	campaign := "/v1/campaigns/" + f.bad["campaigns"]
+	lists := []string{"/v1/sequences", campaign + "/sequences"}
+	var totals []int
+	for _, path := range lists {
+		totals = append(totals, f.Read.Post(path+"/list", nil).Is(200).Int("pagination.total_count"))
+	}
+	edit(t, f.app, func(tx *bolt.Tx) error {
+		return tx.Bucket([]byte("orgs")).Bucket(f.Org.ID[:]).Bucket([]byte("sequence-templates.rec")).Delete(key(f.bad["sequence-templates"]))
+	})
+	for i, path := range lists {
+		if total := f.Read.Post(path+"/list", nil).Is(200).Int("pagination.total_count"); total != totals[i] {
+			t.Errorf("%s has %d sequences, want %d", path, total, totals[i])
+		}
+	}
+	f.Read.Post("/v1/sequences/export", nil).Is(200)
+	if n := f.Read.Get(campaign + "/stats").Is(200).Int("data.enrolled"); n != len(f.contacts) {
+		t.Errorf("%d contacts are enrolled, want %d", n, len(f.contacts))
+	}
+	f.Read.Post(campaign+"/simulate", nil).Fails(500, "damaged", f.bad["sequence-templates"])
+	f.app.Work()
+}
+
+// TestDamagedAudience checks that the members of a damaged audience can be merged, deleted and restored.
+func TestDamagedAudience(t *testing.T) {
+	f := newDamageFixture(t)
+	damage(t, f.app, f.Org.ID, "audiences.rec", key(f.bad["audiences"]))
+	contact := "/v1/contacts/" + f.contacts[4]
+	f.Write.Delete(contact).Is(204)
+	f.Write.Post(contact+"/restore", nil).Is(200)
+	f.Write.Post(contact+"/merge", fmt.Sprintf(`{"ids": [%q]}`, f.contacts[3])).Is(200)
+	f.Admin.Delete(contact + "?permanent=true").Is(204)
+	f.Write.Delete("/v1/contacts/" + f.contacts[2]).Is(204)
+}
+
 // TestLostChangeLog checks that records are still used whose change log was lost with its page.
 func TestLostChangeLog(t *testing.T) {
 	f := newDamageFixture(t)

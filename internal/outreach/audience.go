@@ -247,7 +247,7 @@ func (o *Outreach) ForgetContact(tx *store.Tx, contact uuid.UUID) error {
 			return err
 		}
 		doc, err := o.Audiences.Get(tx, id)
-		if fault.CodeOf(err) == fault.NotFound { // deleted, and its members are still being dropped
+		if fault.CodeOf(err) == fault.NotFound || store.IsDamagedRecord(err) { // deleted, and its members are still being dropped
 			continue
 		}
 		if err != nil {
@@ -271,14 +271,15 @@ func (o *Outreach) RejoinContact(tx *store.Tx, contact uuid.UUID, audiences []uu
 		if fault.CodeOf(err) == fault.NotFound {
 			continue
 		}
-		if err != nil {
+		isDamaged := store.IsDamagedRecord(err)
+		if err != nil && !isDamaged {
 			return err
 		}
 		added, err := o.members.Add(tx, id, []uuid.UUID{contact})
 		if err != nil {
 			return err
 		}
-		if len(added) == 0 {
+		if len(added) == 0 || isDamaged {
 			continue
 		}
 		rec := doc.Record

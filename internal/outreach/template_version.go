@@ -41,12 +41,11 @@ type storedVersion struct {
 	bytes     []byte // the whole record if isCurrent, else the content; valid until the transaction ends
 }
 
-// storedVersion reads a version of a template without decoding it. It fails with not_found if the
-// template or the version does not exist.
+// storedVersion reads a version of the template of a campaign or sequence without decoding it.
 func (o *Outreach) storedVersion(tx *store.Tx, id uuid.UUID, version uint32) (storedVersion, error) {
 	doc, private, err := o.Templates.Table.GetUndecoded(tx, id)
 	if err != nil {
-		return storedVersion{}, err
+		return storedVersion{}, o.lostTemplate(id, err)
 	}
 	var state templateState
 	if err := json.Unmarshal(private, &state); err != nil {
@@ -57,9 +56,18 @@ func (o *Outreach) storedVersion(tx *store.Tx, id uuid.UUID, version uint32) (st
 	}
 	saved, err := o.versions.Get(tx, id, version)
 	if err == nil && saved == nil {
-		err = fault.ErrNotFound
+		err = o.lostTemplate(id, fault.ErrNotFound)
 	}
 	return storedVersion{false, saved}, err
+}
+
+// lostTemplate returns the error of reading a template that a campaign or sequence has. If there is none, it was lost
+// with a damaged page, because templates in use cannot be deleted.
+func (o *Outreach) lostTemplate(id uuid.UUID, err error) error {
+	if fault.CodeOf(err) == fault.NotFound {
+		return store.MissingRecord(o.Templates.Table.Name(), id)
+	}
+	return err
 }
 
 // decodeVersion decodes a version of the template with an id.
@@ -72,11 +80,11 @@ func (o *Outreach) decodeVersion(tx *store.Tx, id uuid.UUID, v storedVersion) (*
 	return c, json.Unmarshal(v.bytes, c)
 }
 
-// TemplateVersion returns the number of a template's current version.
+// TemplateVersion returns the number of the current version of a template that a campaign or sequence has.
 func (o *Outreach) TemplateVersion(tx *store.Tx, id uuid.UUID) (uint32, error) {
 	_, private, err := o.Templates.Table.GetUndecoded(tx, id)
 	if err != nil {
-		return 0, err
+		return 0, o.lostTemplate(id, err)
 	}
 	var state templateState
 	err = json.Unmarshal(private, &state)

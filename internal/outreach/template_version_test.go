@@ -107,7 +107,7 @@ func (f *fixture) contents(id uuid.UUID) (all []string, saved []uint32) {
 	f.view(func(tx *store.Tx) error {
 		for n := uint32(0); n < 20; n++ {
 			c, err := f.content(tx, id, n)
-			if fault.CodeOf(err) == fault.NotFound {
+			if store.IsDamagedRecord(err) {
 				continue
 			}
 			if err != nil {
@@ -208,7 +208,7 @@ func TestTemplateVersions(t *testing.T) {
 		if err == nil && !reflect.DeepEqual(*first, doc.Record.Content) {
 			t.Errorf("the first version is %+v, want %+v", *first, doc.Record.Content)
 		}
-		if _, err := f.content(tx, uuid.New(), 1); fault.CodeOf(err) != fault.NotFound {
+		if _, err := f.content(tx, uuid.New(), 1); !store.IsDamagedRecord(err) {
 			t.Errorf("a template that does not exist: got %v, want not_found", err)
 		}
 		return err
