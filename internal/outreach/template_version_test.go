@@ -209,7 +209,7 @@ func TestTemplateVersions(t *testing.T) {
 			t.Errorf("the first version is %+v, want %+v", *first, doc.Record.Content)
 		}
 		if _, err := f.content(tx, uuid.New(), 1); !store.IsDamagedRecord(err) {
-			t.Errorf("a template that does not exist: got %v, want not_found", err)
+			t.Errorf("a template that does not exist: got %v, want a missing record", err)
 		}
 		return err
 	})
