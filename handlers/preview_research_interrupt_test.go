@@ -56,7 +56,7 @@ func TestPreviewResearchStopped(t *testing.T) {
 				close(research.gate)
 				wait()
 				app.Work()
-				if now := research.count(); costly && now > asked {
+				if now := research.count(); costly && now > asked+1 { // two are asked at the same time, and one may be on its way
 					t.Errorf("%s: %d questions were asked after it, %d before", what, now-asked, asked)
 				}
 				if c.ends == "" {
