@@ -19,7 +19,7 @@ const Job = "bulk"
 
 const (
 	// updateBatch is how many records one transaction changes. Other writers wait while it runs.
-	updateBatch = 50
+	updateBatch = 25
 	// deleteBatch is how many records one transaction deletes. Each may take references out of as many others.
 	deleteBatch = 25
 	// maxTries is how often the job is tried when something fails that no record is to blame for.
