@@ -3,7 +3,6 @@ package admin
 import (
 	"bytes"
 	"errors"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/uuid"
@@ -106,12 +105,7 @@ func TestCheckSharedParts(t *testing.T) {
 // inBucket calls change for every entry of a bucket of an organization in a store that is closed.
 func inBucket(t *testing.T, app *apptest.App, org uuid.UUID, bucket string, change func(b *bolt.Bucket, key, value []byte) error) {
 	t.Helper()
-	db, err := bolt.Open(filepath.Join(app.Config.DataDir, store.FileName), 0o600, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = db.Update(func(tx *bolt.Tx) error {
-		b := tx.Bucket([]byte("orgs")).Bucket(org[:]).Bucket([]byte(bucket))
+	edit(t, app, org, bucket, func(b *bolt.Bucket) error {
 		type entry struct{ key, value []byte }
 		var all []entry
 		err := b.ForEach(func(key, value []byte) error {
@@ -123,7 +117,4 @@ func inBucket(t *testing.T, app *apptest.App, org uuid.UUID, bucket string, chan
 		}
 		return err
 	})
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -256,14 +256,21 @@ func orgNames(t *testing.T, app *apptest.App) map[string]uuid.UUID {
 // damage changes the first entry of a bucket of an organization in a store that is closed.
 func damage(t *testing.T, app *apptest.App, org uuid.UUID, bucket string, change func(b *bolt.Bucket, key, value []byte) error) {
 	t.Helper()
+	edit(t, app, org, bucket, func(b *bolt.Bucket) error {
+		key, value := b.Cursor().First()
+		return change(b, bytes.Clone(key), value)
+	})
+}
+
+// edit changes a bucket of an organization in a store that is closed.
+func edit(t *testing.T, app *apptest.App, org uuid.UUID, bucket string, change func(b *bolt.Bucket) error) {
+	t.Helper()
 	db, err := bolt.Open(filepath.Join(app.Config.DataDir, store.FileName), 0o600, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = db.Update(func(tx *bolt.Tx) error {
-		b := tx.Bucket([]byte("orgs")).Bucket(org[:]).Bucket([]byte(bucket))
-		key, value := b.Cursor().First()
-		return change(b, bytes.Clone(key), value)
+		return change(tx.Bucket([]byte("orgs")).Bucket(org[:]).Bucket([]byte(bucket)))
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
