@@ -25,11 +25,14 @@ const navigation = [
 
 /** The page that loads and the state that all pages share. */
 function draw() {
-  if (!session.me) return;
+  if (!session.me) {
+    if (waiting || current.error) render(html`${waitingBar()}<main>${current.error && failure(current.error)}</main>`, app);
+    return;
+  }
   const path = current.params.path;
   render(html`<a class="skip" href="#main">${t('Skip to the content')}</a>
     <div class="shell">
-      ${waiting && html`<div class="bar" role="status">${waiting.why} ${tn(waiting.seconds, 'Trying again in {n} second.', 'Trying again in {n} seconds.')}</div>`}
+      ${waitingBar()}
       <div class="top"><button class="button icon menu-button" type="button" aria-label=${t('Menu')} aria-expanded=${String(menuOpen)} aria-controls="nav" @click=${() => { menuOpen = !menuOpen; update(); }}>☰</button>
         <strong class="grow clip" dir="auto">${session.me.org_name}</strong>
         ${button(t('Search'), openPalette)}</div>
@@ -51,6 +54,8 @@ let menuOpen = false;
 /** @type {{seconds: number, why: string} | null} */
 let waiting = null;
 
+const waitingBar = () => waiting && html`<div class="bar" role="status">${waiting.why} ${tn(waiting.seconds, 'Trying again in {n} second.', 'Trying again in {n} seconds.')}</div>`;
+
 /** @param {string} path @param {string} now */
 function isCurrent(path, now) {
   const [, first] = path.split(/[/?]/);
@@ -70,7 +75,7 @@ function failure(error) {
   const title = status === 404 ? t('This does not exist') : status === 403 ? t('You may not see this') : t('This did not work');
   const text = status === 404 ? t('It was deleted, or the address is wrong.') : status === 403 ? t('You have {access} access. Ask an admin for more.', { access: session.me?.access }) : error.message;
   return html`<div class="page"><h1 tabindex="-1">${title}</h1><p>${text}</p><p class="buttons">
-    ${button(t('Try again'), () => reload())}<a class="button" href=${link('/')}>${t('Home')}</a></p></div>`;
+    ${button(t('Try again'), () => session.me ? reload() : location.reload())}<a class="button" href=${link('/')}>${t('Home')}</a></p></div>`;
 }
 
 /** Asks for the password. Over a page, so that what was typed there stays. @param {boolean} overPage */
@@ -200,4 +205,7 @@ async function begin() {
   startFoot();
 }
 
-void begin();
+begin().catch((error) => {
+  current.error = error;
+  update();
+});
