@@ -10,6 +10,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
+
+	"prospector/internal/fault"
 )
 
 // Tombstone marks something as deleted from every record of a table that was last written before
@@ -119,7 +121,7 @@ func (t *AnyTable) replacedBy(tx *Tx, name string, key []byte) (prefixes [][]byt
 }
 
 // Sweep rewrites up to limit of the records that the tombstone affects and reports whether there
-// are more. When there are none, it removes the tombstone.
+// are more. When there are none, it removes the tombstone. A damaged record stays as it is.
 func (t *AnyTable) Sweep(tx *Tx, tomb Tombstone, limit int) (more bool, err error) {
 	bucket := keyBucket(t.core.name, tomb.Key)
 	var entries [][]byte
@@ -140,16 +142,15 @@ func (t *AnyTable) Sweep(tx *Tx, tomb Tombstone, limit int) (more bool, err erro
 		if len(entry) < 16 {
 			return false, fmt.Errorf("%s: %w: the key %x is too short", bucket, ErrDamaged, entry)
 		}
-		// The record may have been deleted, or written since; then the tombstone was applied
-		// before.
 		id := uuid.UUID(entry[len(entry)-16:])
-		if v := tx.get(t.core.rec, id[:]); v != nil && changeOf(v) <= tomb.Change {
-			rec := t.core.newRecord()
-			d, err := t.core.get(tx, id, rec)
-			if err == nil && d.applied != nil {
-				_, err = t.core.write(tx, d, rec, rec, swept, nil)
-			}
-			if err != nil {
+		rec := t.core.newRecord()
+		switch d, err := t.core.get(tx, id, rec); {
+		case fault.CodeOf(err) == fault.NotFound || IsDamagedRecord(err): // damage was counted and logged
+		case err != nil:
+			return false, err
+		case d.Change > tomb.Change || d.applied == nil: // written since, with the tombstone applied
+		default:
+			if _, err := t.core.write(tx, d, rec, rec, swept, nil); err != nil {
 				return false, err
 			}
 		}

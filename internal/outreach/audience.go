@@ -89,7 +89,13 @@ func (o *Outreach) audienceRules() record.Rules[Audience] {
 			}
 			return nil
 		},
-		AfterDelete: func(tx *store.Tx, a *Audience) error { return o.startDroppingMembers(tx, a.ID) },
+		AfterDelete: func(tx *store.Tx, a *Audience) error {
+			// A damaged audience can be deleted while a campaign uses it. The campaign goes on with its members.
+			if campaigns, err := o.CampaignsWithAudience(tx, a.ID, 1); err != nil || len(campaigns) > 0 {
+				return err
+			}
+			return o.startDroppingMembers(tx, a.ID)
+		},
 	}
 }
 

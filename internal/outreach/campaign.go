@@ -143,8 +143,7 @@ func (o *Outreach) campaignRules() record.Rules[Campaign] {
 		}}, store.TextKey(byStatus, func(c *Campaign) string { return string(c.Status) })},
 		AfterUpdate: o.campaignChanged,
 		MayDelete: func(_ *store.Tx, c *Campaign) error {
-			// A damaged campaign has no status and can always be deleted.
-			if c.Status != CampaignDraft && c.Status != CampaignArchived && c.Status != "" {
+			if c.Status != CampaignDraft && c.Status != CampaignArchived {
 				return fault.New(fault.InvalidTransition, "the campaign is %s: archive it before you delete it", c.Status)
 			}
 			return nil

@@ -135,15 +135,16 @@ func (k *kind) updated(tx *store.Tx, before, after any, changed []string, public
 	return nil
 }
 
-// beforeDelete removes every reference to the record, or returns why it cannot be deleted.
-func (k *kind) beforeDelete(tx *store.Tx, rec any) error {
-	if k.mayDelete != nil {
+// beforeDelete removes every reference to the record, or returns why it cannot be deleted. A damaged record can
+// always be deleted. To records that require it, it is like one that was lost with its page.
+func (k *kind) beforeDelete(tx *store.Tx, rec any, isDamaged bool) error {
+	if k.mayDelete != nil && !isDamaged {
 		if err := k.mayDelete(tx, rec); err != nil {
 			return err
 		}
 	}
 	for _, other := range k.set.kinds {
-		if err := other.release(tx, k.Entity, headOf(rec).ID); err != nil {
+		if err := other.release(tx, k.Entity, headOf(rec).ID, isDamaged); err != nil {
 			return err
 		}
 	}
@@ -168,7 +169,7 @@ func (k *kind) deleteDamaged(tx *store.Tx, rec any, cond Precondition) error {
 	if err := cond.check(""); err != nil { // its version is not known
 		return err
 	}
-	if err := k.beforeDelete(tx, rec); err != nil {
+	if err := k.beforeDelete(tx, rec, true); err != nil {
 		return err
 	}
 	if err := tx.DeleteDamaged(k.table.Name(), headOf(rec).ID); err != nil {

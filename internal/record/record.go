@@ -78,7 +78,8 @@ type Rules[T any] struct {
 	// AfterUpdate is called in the same transaction after a record was changed. An error undoes the
 	// change.
 	AfterUpdate func(tx *store.Tx, before, after *T) error
-	// MayDelete is called before anything is written. An error refuses the deletion.
+	// MayDelete is called before anything is written. An error refuses the deletion. A damaged record can always be
+	// deleted.
 	MayDelete func(tx *store.Tx, rec *T) error
 	// AfterDelete is called in the same transaction after a record and all references to it were
 	// deleted. An error undoes the deletion.
@@ -329,14 +330,14 @@ func (k *Kind[T]) Replace(tx *store.Tx, old store.Doc[T], rec T) (store.Doc[T], 
 
 // Delete deletes a record and removes every reference to it. If another record requires it, Delete
 // returns an error with the code in_use. A kind that has a trash keeps the record there. A damaged record
-// is deleted too: the rules of its kind see a record that has nothing but its id.
+// is always deleted, even if others require it: the rules of its kind see a record that has nothing but its id.
 func (k *Kind[T]) Delete(tx *store.Tx, id uuid.UUID, cond Precondition) error {
 	return k.remove(tx, id, cond, k.trash != nil)
 }
 
 func (k *Kind[T]) remove(tx *store.Tx, id uuid.UUID, cond Precondition, keep bool) error {
 	old, err := k.Get(tx, id)
-	if errors.Is(err, store.ErrDamaged) {
+	if store.IsDamagedRecord(err) {
 		var rec T
 		headOf(&rec).ID = id
 		return k.deleteDamaged(tx, &rec, cond)
@@ -348,7 +349,7 @@ func (k *Kind[T]) remove(tx *store.Tx, id uuid.UUID, cond Precondition, keep boo
 		return err
 	}
 	rec := old.Record
-	if err := k.beforeDelete(tx, &rec); err != nil {
+	if err := k.beforeDelete(tx, &rec, false); err != nil {
 		return err
 	}
 	if keep {

@@ -264,8 +264,8 @@ func (k *kind) needs(entity string) bool {
 
 // release removes the references of this kind's records to a record that is being deleted. The
 // records keep their updated_at and emit no events, but the change log has an entry for each. A
-// required reference refuses the deletion.
-func (k *kind) release(tx *store.Tx, entity string, id uuid.UUID) error {
+// required reference refuses the deletion. If the record is damaged, the reference stays instead.
+func (k *kind) release(tx *store.Tx, entity string, id uuid.UUID, isDamaged bool) error {
 	for _, f := range k.refs {
 		if f.Ref != entity || f.Input {
 			continue
@@ -275,7 +275,7 @@ func (k *kind) release(tx *store.Tx, entity string, id uuid.UUID) error {
 			return err
 		}
 		switch {
-		case len(referrers) == 0:
+		case len(referrers) == 0 || f.Required && isDamaged:
 		case f.Required:
 			return fault.Taken(fault.InUse, f.Key, referrers[0].String(), "%s refers to this record", k.WithArticle())
 		default:
