@@ -122,7 +122,7 @@ func TestNewField(t *testing.T) {
 	b.until(bar("Rows") + ` === '1'`)
 	b.click("button", "New field…")
 	b.until(`document.querySelector('[data-field=data_type]').selectedOptions[0].text === 'Date'`) // guessed by the values
-	b.choose("[data-field=data_type]", "Multi select")
+	b.choose("[data-field=data_type]", "Any of several values")
 	b.focus("[data-field=allowed_values]")
 	_ = eval[bool](b, `document.activeElement.select() || true`)
 	b.keys("2024-03-01, 2024-03-02")

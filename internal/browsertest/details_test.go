@@ -171,7 +171,7 @@ func TestQuestion(t *testing.T) {
 	b.signInAsNew()
 	key := fmt.Sprint("asked_", b.number)
 	b.visit("/settings/fields")
-	b.click("button", "New…")
+	b.click("button", "New field")
 	b.choose("[data-field=entity]", "Accounts")
 	b.focus("[data-field=key]")
 	b.keys(key)

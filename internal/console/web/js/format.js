@@ -128,8 +128,11 @@ export function because(reason) {
 /** The parts of a text between commas. @param {string | null | undefined} text @returns {string[]} */
 export const listOf = (text) => (text || '').split(',').map((s) => s.trim()).filter(Boolean);
 
+/** @type {Record<string, string>} */
+const called = { todo: 'to-do', enum: 'one of several values', multi_select: 'any of several values', boolean: 'yes or no' };
+
 /** A name in words: `first_name` is "First name". @param {string} name */
 export function words(name) {
-  const text = name.replaceAll('_', ' ').trim().replace(/\b(api|csv|id|tam|url)\b/gi, (s) => s.toUpperCase()).replace(/linkedin/gi, 'LinkedIn');
+  const text = (called[name] || name).replaceAll('_', ' ').trim().replace(/\b(api|csv|id|tam|url)\b/gi, (s) => s.toUpperCase()).replace(/linkedin/gi, 'LinkedIn');
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

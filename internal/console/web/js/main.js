@@ -33,9 +33,9 @@ function draw() {
   render(html`<a class="skip" href="#main">${t('Skip to the content')}</a>
     <div class="shell">
       ${waitingBar()}
-      <div class="top"><button class="button icon menu-button" type="button" aria-label=${t('Menu')} aria-expanded=${String(menuOpen)} aria-controls="nav" @click=${() => { menuOpen = !menuOpen; update(); }}>☰</button>
+      <header class="top"><button class="button icon menu-button" type="button" aria-label=${t('Menu')} aria-expanded=${String(menuOpen)} aria-controls="nav" @click=${() => { menuOpen = !menuOpen; update(); }}>☰</button>
         <strong class="grow clip" dir="auto">${session.me.org_name}</strong>
-        ${button(t('Search'), openPalette)}</div>
+        ${button(t('Search'), openPalette)}</header>
       <nav class=${menuOpen ? 'open' : ''} id="nav" aria-label=${t('Main')}>
         <div class="brand clip" dir="auto">${session.me.org_name}</div>
         <button class="nav-button soft" type="button" @click=${openPalette}>${t('Search…')} <span class="grow"></span><kbd>Ctrl K</kbd></button>

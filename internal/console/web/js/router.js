@@ -1,5 +1,6 @@
 // @ts-check
 // Finds the page of an address, loads it and shows it.
+import { ApiError } from './api.js';
 import { confirm } from './components/dialog.js';
 import { addKeys, update } from './state.js';
 import { t } from './text.js';
@@ -102,7 +103,7 @@ async function show(scroll, row) {
   try {
     if (!find()) routes = await loadAll();
     const [, page] = find() || [];
-    if (!page) throw new Error(t('There is no such page.'));
+    if (!page) throw new ApiError(404, '', '');
     if (signal.aborted) return;
     const previous = isSamePath && current.page === page ? current.model : undefined;
     if (!previous) setTimeout(() => { if (!signal.aborted && current.loading && !isSamePath) { current.page?.close?.(current.model); current.page = null; update(); } }, 150);

@@ -23,15 +23,15 @@ export function bars(rows, most = Math.max(1, ...rows.map((row) => Math.abs(row.
  * @param {{label: string, value: number, className: string, href?: string}[]} parts
  */
 export function stacked(parts) {
-  const total = Math.max(1, parts.reduce((sum, part) => sum + part.value, 0));
+  const total = parts.reduce((sum, part) => sum + part.value, 0);
   let at = 0;
-  return html`<svg class="chart" viewBox="0 0 100 4" height="12" preserveAspectRatio="none" aria-hidden="true">
+  return html`${total > 0 && html`<svg class="chart" viewBox="0 0 100 4" height="12" preserveAspectRatio="none" aria-hidden="true">
       ${parts.map((part) => {
         const x = at;
         at += (100 * part.value) / total;
         return svg`<rect class=${part.className} x=${x} width=${at - x} height="4"></rect>`;
       })}
-    </svg>
+    </svg>`}
     <ul class="legend">${parts.map((part) => html`<li class=${part.className}>${part.href ? html`<a href=${part.href}>${number(part.value)} ${part.label}</a>` : `${number(part.value)} ${part.label}`}</li>`)}</ul>`;
 }
 
@@ -41,12 +41,13 @@ export function stacked(parts) {
  */
 export function columns(days) {
   const most = Math.max(1, ...days.map((d) => d.value));
-  const width = Math.max(44, Math.min(96, 640 / Math.max(1, days.length)));
-  return html`<div class="scroll-x" tabindex="0" role="group" aria-label=${t('By day')}><svg class="chart" viewBox=${`0 0 ${width * days.length} 112`} width=${width * days.length} height="112" role="img"
+  const isNarrow = document.documentElement.clientWidth < 720;
+  const width = isNarrow ? 46 : Math.max(46, Math.min(96, 640 / Math.max(1, days.length)));
+  return html`<div class="scroll-x" tabindex="0" role="group" aria-label=${t('By day')}><svg class="chart" viewBox=${`0 0 ${width * days.length} 124`} width=${width * days.length} height="124" role="img"
     aria-label=${days.map((d) => `${d.label}: ${number(d.value)}`).join(', ')}>
     ${days.map((d, i) => svg`
       <rect class="fill-accent" x=${i * width + width * 0.2} width=${width * 0.6} y=${88 - (64 * d.value) / most} height=${(64 * d.value) / most}></rect>
       <text x=${i * width + width / 2} y=${82 - (64 * d.value) / most} text-anchor="middle">${number(d.value)}</text>
-      <text x=${i * width + width / 2} y="106" text-anchor="middle">${d.label}</text>`)}
+      <text x=${i * width + width / 2} text-anchor="middle">${d.label.split(isNarrow ? ' ' : / (.*)/, 2).map((line, n) => svg`<tspan x=${i * width + width / 2} y=${104 + 15 * n}>${line}</tspan>`)}</text>`)}
   </svg></div>`;
 }

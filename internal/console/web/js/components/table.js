@@ -36,9 +36,10 @@ export class Table {
     this.anchor = -1;
     this.generation = 0;
     this.isLate = false;
+    this.stretch = 1; // how much wider than they must be the columns are, to fill the page
     /** @type {number | undefined} */
     this.wanted = undefined; // the row to scroll to when it is there
-    this.resize = new ResizeObserver(() => this.#scheduleDraw());
+    this.resize = new ResizeObserver(() => { this.#fill(); this.#scheduleDraw(); });
     this.resize.observe(this.element);
   }
 
@@ -50,6 +51,7 @@ export class Table {
   /** Loads the records again, with other options perhaps. @param {Partial<TableOptions>} [options] */
   async refresh(options = {}) {
     Object.assign(this.options, options);
+    this.#fill();
     this.generation++;
     for (const load of this.loading.values()) load.abort();
     this.loading.clear();
@@ -59,6 +61,12 @@ export class Table {
     this.blocks = new Map();
     this.wanted = options.first;
     await this.#load(Math.floor((options.first ?? first) / blockSize), old);
+  }
+
+  /** Widens the columns where there is room, but not so much that a row is hard to follow. */
+  #fill() {
+    const least = this.options.columns.reduce((sum, c) => sum + c.width, 0);
+    this.stretch = Math.max(1, Math.min(1.6, this.element.clientWidth / least));
   }
 
   rowHeight() {
@@ -174,7 +182,7 @@ export class Table {
     const below = scale === 1 ? (this.total - to) * height : Math.max(0, maxHeight - above - rows.length * height);
     render(html`
       <table aria-rowcount=${Math.max(0, this.total) + 1}>
-        <colgroup>${keyed(columns, (c) => c.key, (c) => html`<col width=${c.width}>`)}<col></colgroup>
+        <colgroup>${keyed(columns, (c) => c.key, (c) => html`<col width=${c.width * this.stretch}>`)}<col></colgroup>
         <thead><tr aria-rowindex="1">${keyed(columns, (c) => c.key, (c, i) => this.#header(c, i))}<th aria-hidden="true"></th></tr></thead>
         <tbody>
           <tr class="spacer" aria-hidden="true"><td colspan=${columns.length + 1} height=${above}></td></tr>
@@ -214,11 +222,11 @@ export class Table {
   /** @param {PointerEvent} event @param {Column} col */
   #resizeColumn(event, col) {
     event.preventDefault();
-    const start = event.clientX - col.width;
+    const start = event.clientX - col.width * this.stretch;
     const grip = /** @type {HTMLElement} */ (event.target);
     grip.setPointerCapture(event.pointerId);
     const move = (/** @type {PointerEvent} */ e) => {
-      col.width = Math.max(64, e.clientX - start);
+      col.width = Math.max(64, (e.clientX - start) / this.stretch);
       this.#draw();
     };
     grip.addEventListener('pointermove', move);

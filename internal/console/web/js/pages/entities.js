@@ -7,6 +7,9 @@ const kind = (entity, title, one, columns, empty, more) => ({
   entity, title, one, columns, empty, path: `/${entity}`, list: `/v1/${entity}/list`, search: t('Search {title}', { title: title.toLowerCase() }), ...more,
 });
 
+/** @type {[string, string][]} */
+const catalogue = [[t('Companies'), '/catalogue/companies'], [t('People'), '/catalogue/people']];
+
 /** @type {Record<string, Entity>} */
 export const entities = {
   contacts: kind('contacts', t('Contacts'), t('contact'), ['name', 'title', 'account_id', 'scoring.heat_score', 'tags', 'updated_at'], t('No contacts yet. Import a file, create one, or take them from a market.'), {
@@ -20,11 +23,11 @@ export const entities = {
   imports: kind('imports', t('Imports'), t('import'), ['created_at', 'entity', 'status', 'rows', 'added', 'updated', 'skipped'], t('No imports yet. Bring your contacts or accounts as a CSV file.'), {
     search: '', links: [[t('Import a file'), '/imports/new']], quick: [[t('Imports'), 'f=dry_run:is:false'], [t('All'), '']] }),
   companies: kind('companies', t('Companies of the catalogue'), t('company'), ['name', 'industry', 'employee_count', 'country', 'website', 'founded_year'], t('The catalogue is empty. The operator fills it with: prospector catalog import.'), {
-    path: '/catalogue/companies', search: t('Search companies'), href: '' }),
-  people: kind('people', t('People of the catalogue'), t('person'), ['name', 'title', 'seniority', 'department', 'company_id', 'location'], t('The catalogue has no people.'), { path: '/catalogue/people', search: t('Search people'), href: '' }),
+    path: '/catalogue/companies', search: t('Search companies'), href: '', quick: catalogue }),
+  people: kind('people', t('People of the catalogue'), t('person'), ['name', 'title', 'seniority', 'department', 'company_id', 'location'], t('The catalogue has no people.'), { path: '/catalogue/people', search: t('Search people'), href: '', quick: catalogue }),
   campaigns: kind('campaigns', t('Campaigns'), t('campaign'), ['name', 'status', 'template_name', 'audiences', 'owner_id', 'updated_at'], t('No campaigns yet. A campaign sends a template to the people of an audience. Nothing is sent until you start it.'), { create: [] }),
   templates: kind('sequence-templates', t('Templates'), t('template'), ['name', 'steps', 'description', 'owner_id', 'updated_at'], t('No templates yet. A template is the emails, calls and tasks of a campaign.'), { path: '/templates', create: [] }),
-  outbox: kind('outbox', t('Outbox'), t('message'), ['subject', 'to', 'status', 'created_at', 'campaign_id', 'error'], t('Nothing was sent yet. Start a campaign.'), {
+  outbox: kind('outbox', t('Outbox'), t('message'), ['subject', 'status', 'to', 'created_at', 'campaign_id', 'error'], t('Nothing was sent yet. Start a campaign.'), {
     canExport: true, quick: [[t('All'), ''], [t('Captured'), 'f=status:is:captured'], [t('Sent'), 'f=status:is:sent'], [t('Failed'), 'f=status:is:failed']] }),
   tasks: kind('tasks', t('Tasks'), t('task'), ['title', 'status', 'due_at', 'contact_id', 'account_id', 'owner_id'], t('No tasks. Campaigns with calls make some.'), {
     sort: 'due_at', canExport: true, create: ['title', 'type', 'due_at', 'contact_id', 'account_id', 'owner_id', 'notes'], actions: ['done', 'tag', 'edit', 'delete'],

@@ -76,7 +76,7 @@ export const newImportPage = {
 /** @param {File} file @param {Item | null} i what the service recognized */
 function about(file, i) {
   const delimiter = i && ({ '\t': t('tabs'), ',': t('commas'), ';': t('semicolons') }[String(i.delimiter)] || i.delimiter);
-  return [file.name, tn(Math.ceil(file.size / 1024), '{n} KB', '{n} KB'), i?.encoding, delimiter && t('separated by {delimiter}', { delimiter })].filter(Boolean).join(' · ');
+  return [file.name, tn(Math.ceil(file.size / 1024), '{n} KB', '{n} KB'), i?.encoding?.toUpperCase(), delimiter && t('separated by {delimiter}', { delimiter })].filter(Boolean).join(' · ');
 }
 
 /** Reads the beginning of a file. @param {Item} model @param {File} [file] */
@@ -257,7 +257,7 @@ export const importPage = {
   view({ item: i }) {
     const kind = kinds[i.entity];
     const made = i.entity in entities && i.added > 0 && !i.dry_run && i.finished_at && encode({ rules: [is('source', 'csv'), is('created_at', [i.created_at, i.finished_at], 'between')] });
-    return html`<div class="page">${heading({ up: ['/imports', t('Imports')], title: i.file_name || t('Import of {kind}', { kind: kind.title.toLowerCase() }), note: html`${status(i.status)} ${[i.dry_run && t('dry run'), dateTime(i.created_at), i.encoding].filter(Boolean).join(' · ')}`, actions: html`
+    return html`<div class="page">${heading({ up: ['/imports', t('Imports')], title: i.file_name || t('Import of {kind}', { kind: kind.title.toLowerCase() }), note: html`${status(i.status)} ${[i.dry_run && t('dry run'), dateTime(i.created_at), i.encoding?.toUpperCase()].filter(Boolean).join(' · ')}`, actions: html`
         ${i.status === 'running' && button(t('Cancel'), () => post(`/v1/imports/${i.id}/cancel`, {}))}<a class="button" href=${link(kind.path)}>${kind.title}</a>` })}
       ${i.status === 'running' && html`<p class="notice" role="status">${t('The import goes on if you leave this page.')} <progress max="1" .value=${i.progress || 0} aria-label=${t('Progress')}></progress></p>`}
       ${(i.status === 'failed' || i.status === 'cancelled') && html`<p class="notice bad" role="alert">${failure(i)}</p>`}

@@ -150,7 +150,7 @@ export class ListModel {
     const isCount = f.type === 'number' || f.key === 'steps';
     return {
       key, label: f.key === 'contact_count' ? t('Contacts') : labelOf(f), sortable: f.sortable, number: isCount,
-      width: width || (['title', 'subject', 'description', 'to'].includes(key) ? 250 : key === 'name' ? 220 : isCount || /^(updated|created)_at$/.test(key) && this.kind.entity !== 'previews' ? 100 : 150),
+      width: width || (['title', 'subject', 'description', 'to'].includes(key) ? 250 : ['name', 'website', 'tags'].includes(key) ? 220 : isCount ? Math.max(110, 9 * f.label.length + 16) : /^(updated|created)_at$/.test(key) && this.kind.entity !== 'previews' ? 100 : 150),
       view: (record) => [this.cell(f, valueAt(record, key)), key === 'status' && record.dry_run && t(', dry run')],
     };
   }
@@ -249,7 +249,7 @@ export class ListModel {
 }
 
 /** The label of a field, of a reference that of what it names. @param {Field} f */
-const labelOf = (f) => f.label.replace(f.type === 'reference' ? / ID$/ : / (at|index)$/, '');
+const labelOf = (f) => f.label.replace(f.type === 'reference' || f.key === 'company_id' ? / ID$/ : / (at|index)$|(?<=Template) name$/, '');
 
 /** @param {ListModel} model */
 const newButton = (model) => button(t('New {kind}', { kind: model.kind.one }), () => create(model), 'primary');
@@ -286,7 +286,7 @@ function view(model) {
     ${table.damaged > 0 && html`<p class="notice bad">${t('{n} records cannot be read and are left out. The operator can run: prospector check.', { n: number(table.damaged) })}</p>`}
     <div class="toolbar">${kind.quick && quickViews(model)}
       ${filterBar({ entity: kind.actions && kind.entity, view: () => model.view, fields: model.schema.fields, onChange: (rules, where) => model.change({ rules, where }) })}
-      <span class="grow"></span>${kind.entity !== 'previews' && menu(t('Views'), viewItems(model), () => model.loadViews())}${columnsMenu(model)}${menu(t('More'), actionsOf(model).map((a) => html`<button class="item" type="button" @click=${a.act}>${a.label}</button>`))}</div>
+      <span class="buttons">${kind.entity !== 'previews' && menu(t('Views'), viewItems(model), () => model.loadViews())}${columnsMenu(model)}${menu(t('More'), actionsOf(model).map((a) => html`<button class="item" type="button" @click=${a.act}>${a.label}</button>`))}</span></div>
     <div class="beside">${table.element}${Date.now() - model.readAt > 60_000 && !document.hidden && button(t('Refresh'), () => model.refresh())}${model.peeked && peekPanel(model, model.peeked)}</div>
     ${table.selected.size > 0 && selectionBar(model)}
   </div>`;
@@ -321,7 +321,8 @@ function quickViews({ kind }) {
   const dates = { '{today}': startOfDay(0).toISOString(), '{tomorrow}': startOfDay(1).toISOString() };
   return html`<span class="tabs">${kind.quick?.map(([label, query]) => {
     const search = Object.entries(dates).reduce((text, [name, value]) => text.replace(name, value), query && `?${query}`);
-    return html`<a href=${link(kind.path + search)} aria-current=${String(new URLSearchParams(location.search)) === String(new URLSearchParams(search)) ? 'page' : null}>${label}</a>`;
+    const isNow = query === kind.path || String(new URLSearchParams(location.search)) === String(new URLSearchParams(search));
+    return html`<a href=${link(query.startsWith('/') ? query : kind.path + search)} aria-current=${isNow ? 'page' : null}>${label}</a>`;
   })}</span>`;
 }
 

@@ -96,7 +96,7 @@ function fieldRow(model, f) {
   const href = linkTo(f, value);
   if (href && model.editing !== f.key) {
     return html`<dt>${f.label}</dt><dd class="linked"><a class="grow wrap" dir="auto" href=${href} target=${href.startsWith('http') ? '_blank' : null}>${display(model, f, value)}</a>
-      ${canEdit && html`<button class="button plain" type="button" aria-label=${t('Change: {field}', { field: f.label })} @click=${() => edit(model, f.key, value)}>${t('Change')}</button>`}</dd>`;
+      ${canEdit && html`<button class="button plain" type="button" aria-label=${t('Change: {field}', { field: f.label })} @click=${() => edit(model, f.key, value)}>✎</button>`}</dd>`;
   }
   return html`<dt>${f.label}</dt><dd>${model.editing === f.key ? editor(model, f, value)
     : canEdit ? html`<button class="inline-edit" type="button" dir="auto" @click=${() => edit(model, f.key, value)}>${display(model, f, value) || html`<span class="soft">—</span>`}</button>`
@@ -118,8 +118,8 @@ function tagChips(model, ids) {
   const others = tagsFor(model.kind.entity, model.tags).filter((tag) => !ids.includes(tag.id));
   return html`${ids.map((id) => model.tags.find((/** @type {Item} */ tag) => tag.id === id)).filter(Boolean).map((tag) => html`<span class="chip"><span class=${`tag ${tag.color}`}>${tag.name}</span>
       ${may('write') && html`<button type="button" aria-label=${t('Remove the tag {name}', { name: tag.name })} @click=${() => save(model, 'tags', ids.filter((id) => id !== tag.id))}>×</button>`}</span>`)}
-    ${may('write') && others.length > 0 && html`<select class="small-select" aria-label=${t('Add a tag')} @change=${(e) => e.target.value && save(model, 'tags', [...ids, e.target.value])}><option value="">${t('+ Tag')}</option>
-      ${others.map((/** @type {Item} */ tag) => html`<option value=${tag.id}>${tag.name}</option>`)}</select>`}`;
+    ${may('write') && others.length > 0 ? html`<select class="small-select" aria-label=${t('Add a tag')} @change=${(e) => e.target.value && save(model, 'tags', [...ids, e.target.value])}><option value="">${t('+ Tag')}</option>
+      ${others.map((/** @type {Item} */ tag) => html`<option value=${tag.id}>${tag.name}</option>`)}</select>` : !ids.length && soft('—')}`;
 }
 
 /** @param {Item} model @param {Field} f @param {any} value */

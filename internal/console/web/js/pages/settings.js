@@ -1,11 +1,11 @@
 // @ts-check
 // Settings: the organization, users, keys, fields, tags, suppressions, webhooks and one's own sessions.
-import { get, getPage, list, patch, post, remove, request } from '../api.js';
+import { ApiError, get, getPage, list, patch, post, remove, request } from '../api.js';
 import { confirm, form, open } from '../components/dialog.js';
 import { field, optionsOf, typeFields } from '../components/field.js';
 import { button, copy, empty, failed, heading, pairs, soft, status, table, toast, when } from '../components/parts.js';
 import { html } from '../dom.js';
-import { dateTime, listOf, shortDay, words } from '../format.js';
+import { because, dateTime, listOf, shortDay, words } from '../format.js';
 import { link, reload } from '../router.js';
 import { may, session } from '../state.js';
 import { t, tn, why } from '../text.js';
@@ -14,7 +14,7 @@ import { sections } from './entities.js';
 /**
  * A part of the settings that is a list of records.
  * @typedef {{
- *   title: string, empty: string, load: (signal: AbortSignal) => Promise<any[]>, admin?: boolean,
+ *   one: string, empty: string, load: (signal: AbortSignal) => Promise<any[]>, admin?: boolean,
  *   columns: [string, (item: any) => unknown][], fields?: FieldOptions[], defaults?: Record<string, any>, path?: string,
  *   made?: (item: any) => unknown, actions?: (item: any) => unknown,
  * }} Part
@@ -42,7 +42,7 @@ const showOnce = (title, text, note) => open((close) => html`<div class="panel">
 /** @type {Record<string, Part>} */
 const parts = {
   users: {
-    title: t('Users'), empty: '', admin: true, load: got('/v1/users'), path: '/v1/users',
+    one: t('user'), empty: '', admin: true, load: got('/v1/users'), path: '/v1/users',
     columns: [[t('Name'), (u) => [u.first_name, u.last_name].filter(Boolean).join(' ') || u.email], [t('Email'), (u) => u.email], [t('Access'), (u) => words(u.access)], [t('Status'), (u) => status(u.active ? 'active' : 'disabled')], [t('Last seen'), (u) => when(u.last_seen_at)]],
     fields: [{ name: 'email', type: 'email', required: true }, { name: 'first_name' }, { name: 'last_name' }, { name: 'access', required: true, options: accesses }],
     defaults: { access: 'write' }, made: (u) => invite(u),
@@ -51,14 +51,14 @@ const parts = {
       : button(t('Activate'), done(() => post(`/v1/users/${u.id}/activate`, {})))}`,
   },
   keys: {
-    title: t('API keys'), empty: t('No API keys. An integration needs one.'), admin: true, load: got('/v1/api-keys'), path: '/v1/api-keys',
+    one: t('API key'), empty: t('No API keys. An integration needs one.'), admin: true, load: got('/v1/api-keys'), path: '/v1/api-keys',
     columns: [[t('Name'), (k) => k.name], [t('Access'), (k) => words(k.access)], [t('Status'), (k) => status(k.active ? 'active' : 'disabled')], [t('Last used'), (k) => when(k.last_used_at)]],
     fields: [{ name: 'name', required: true }, { name: 'access', required: true, options: accesses }], defaults: { access: 'write' },
     made: (k) => showOnce(t('The new API key'), k.key, t('It is shown only once.')),
     actions: (k) => may('admin') && k.active && button(t('Deactivate…'), asked(t('Deactivate the key “{name}” for ever?', { name: k.name }), t('Deactivate'), () => post(`/v1/api-keys/${k.id}/deactivate`, {})), 'danger'),
   },
   fields: {
-    title: t('Fields'), empty: t('No custom fields yet.'), load: got('/v1/fields'), path: '/v1/fields',
+    one: t('field'), empty: t('No custom fields yet.'), load: got('/v1/fields'), path: '/v1/fields',
     columns: [[t('Label'), (f) => f.label], [t('Of'), (f) => words(f.entity)], [t('Key'), (f) => f.key], [t('Type'), (f) => words(f.data_type)]],
     fields: [{ name: 'entity', label: t('Of'), required: true, options: optionsOf(['contacts', 'accounts', 'opportunities', 'tasks', 'meetings']) }, { name: 'key', required: true, help: t('small letters, digits and underscores') }, { name: 'label' }, ...typeFields,
       { name: 'ai', label: t('Question'), help: t('only of accounts: research for a market fills the field with the answer') }],
@@ -66,20 +66,20 @@ const parts = {
     actions: (f) => may('admin') && button(t('Delete…'), asked(t('Delete the field “{name}” and its values?', { name: f.label }), t('Delete the field'), () => remove(`/v1/fields/${f.id}`)), 'danger'),
   },
   tags: {
-    title: t('Tags'), empty: t('No tags yet.'), load: listed('/v1/tags/list'), path: '/v1/tags',
+    one: t('tag'), empty: t('No tags yet.'), load: listed('/v1/tags/list'), path: '/v1/tags',
     columns: [[t('Name'), (x) => html`<span class=${`tag ${x.color}`}>${x.name}</span>`], [t('Of'), (x) => words(x.object_type)]],
     fields: [{ name: 'name', required: true }, { name: 'color', required: true, options: optionsOf(['green', 'blue', 'red', 'yellow', 'purple', 'berry', 'peach', 'gray']) }, { name: 'object_type', label: t('Of'), required: true, options: optionsOf(['contact', 'account', 'opportunity', 'task', 'meeting']) }],
     defaults: { color: 'green', object_type: 'contact' },
     actions: (x) => may('write') && button(t('Delete…'), asked(t('Delete the tag “{name}” from all records?', { name: x.name }), t('Delete the tag'), () => remove(`/v1/tags/${x.id}`)), 'danger'),
   },
   suppressions: {
-    title: t('Suppressions'), empty: t('Nobody is suppressed.'), load: listed('/v1/suppressions/list'), path: '/v1/suppressions',
-    columns: [[t('Address or domain'), (s) => s.email || s.domain || soft(t('an erased person'))], [t('Reason'), (s) => s.reason || ''], [t('Since'), (s) => when(s.created_at)]],
+    one: t('suppression'), empty: t('Nobody is suppressed.'), load: listed('/v1/suppressions/list'), path: '/v1/suppressions',
+    columns: [[t('Address or domain'), (s) => s.email || s.domain || soft(t('an erased person'))], [t('Reason'), (s) => because(s.reason)], [t('Since'), (s) => when(s.created_at)]],
     fields: [{ name: 'email' }, { name: 'domain', label: t('Or a domain') }, { name: 'reason' }],
     actions: (s) => may('admin') && button(t('Remove…'), asked(s.email || s.domain ? t('Allow messages to {who} again? Running campaigns start to write at once.', { who: s.email || s.domain }) : t('Forget that a person was erased? Only a hash of the address is left, so nobody can tell who it was. Whoever it was can be imported and written to again.'), t('Remove'), () => remove(`/v1/suppressions/${s.id}`)), 'danger'),
   },
   webhooks: {
-    title: t('Webhooks'), empty: t('No webhooks. Add an endpoint to hear about changes.'), load: listed('/v1/webhooks/subscriptions/list'), path: '/v1/webhooks/subscriptions', admin: true,
+    one: t('webhook'), empty: t('No webhooks. Add an endpoint to hear about changes.'), load: listed('/v1/webhooks/subscriptions/list'), path: '/v1/webhooks/subscriptions', admin: true,
     columns: [[t('Endpoint'), (s) => html`<a href=${link(`/settings/webhooks/${s.id}`)}>${s.url}</a>`], [t('Events'), (s) => s.triggers.join(', ')], [t('Status'), (s) => status(s.status)]],
     fields: [{ name: 'url', label: t('Endpoint'), type: 'url', required: true, placeholder: 'https://hooks.example.com/in' }, { name: 'triggers', label: t('Events'), required: true, help: t('with commas; * means all, contact.* those of contacts') }],
     defaults: { triggers: '*' }, made: (s) => showOnce(t('The secret of the webhook'), s.secret, t('It signs the deliveries and is shown only once.')),
@@ -101,7 +101,6 @@ async function invite(user) {
   await showOnce(t('A link for {email}', { email: user.email }), made.url, t('It works once, until {when}. Send it to them.', { when: dateTime(made.expires_at) }));
 }
 
-
 /** @param {string} now @param {unknown} content @param {unknown} [action] @param {string} [kind] of the page */
 export const frame = (now, content, action, kind = '') => html`<div class=${`page ${kind}`}>${heading({ title: t('Settings'), actions: action })}
   <div class="tabs">${sections.filter(([name]) => name !== 'keys' || may('admin')).map(([name, title]) => html`<a href=${link(`/settings/${name}`)} aria-current=${name === now ? 'page' : null}>${title}</a>`)}</div>${content}</div>`;
@@ -113,7 +112,7 @@ export const settingsPage = {
     const name = args.part || 'organization';
     if (name === 'organization') return { name, item: await get('/v1/organization', { signal }) };
     if (name === 'me') return { name, items: (await getPage('/v1/sessions', { signal })).data };
-    if (!parts[name]) throw new Error(t('There is no such page.'));
+    if (!parts[name]) throw new ApiError(404, '', '');
     return { name, items: await parts[name].load(signal) };
   },
   view(model) {
@@ -122,14 +121,17 @@ export const settingsPage = {
     const part = parts[model.name];
     const allowed = part.fields && may(part.admin ? 'admin' : 'write');
     return frame(model.name, model.items.length === 0 ? empty(part.empty)
-      : table([...part.columns.map(([label]) => label), ''], model.items.map((/** @type {any} */ item) => [...part.columns.map(([, show]) => show(item)), html`<span class="buttons">${part.actions?.(item)}</span>`])), allowed && button(t('New…'), () => create(part), 'primary'));
+      : table([...part.columns.map(([label]) => label), ''], model.items.map((/** @type {any} */ item) => [...part.columns.map(([, show]) => show(item)), html`<span class="buttons">${part.actions?.(item)}</span>`])), allowed && button(newOf(part), () => create(part), 'primary'));
   },
 };
 
 /** @param {Part} part */
+const newOf = (part) => t('New {kind}', { kind: part.one });
+
+/** @param {Part} part */
 async function create(part) {
   const made = await form({
-    title: t('{kind}: new', { kind: part.title }), action: t('Create'), body: (state) => (part.fields || []).map((f) => field(state, f)),
+    title: newOf(part), action: t('Create'), body: (state) => (part.fields || []).map((f) => field(state, f)),
     submit: ({ values, key }) => {
       const body = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value !== ''));
       for (const name of ['triggers', 'allowed_values']) if (typeof body[name] === 'string') body[name] = listOf(body[name]);

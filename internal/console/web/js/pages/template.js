@@ -133,7 +133,7 @@ function view(model) {
       <div class="columns">${field(formOf(x, model, ''), { name: 'name', required: true })}${field(formOf(x, model, ''), { name: 'description' })}
         ${html`<div class="field"><label for="as">${t('Show as')}</label>${control({ id: 'as', name: 'as', label: t('Show as'), type: 'reference', reference: 'contacts', value: model.as, set: (v) => { if (v && v !== model.as) { model.as = v; select(model, model.step); void preview(model); } } })}</div>`}</div>
       <div class="editor">${section(t('Steps'), stepList(model))}${section(t('Step {n}', { n: model.step + 1 }), editor(model))}${section(t('What they receive'), receives(model))}</div>
-      ${section(t('Time line'), graph({
+      ${section(t('Timeline'), graph({
         nodes: x.steps.map((/** @type {Item} */ step, /** @type {number} */ i) => ({ index: i, label: step.title || words(step.type), isTask: step.type !== 'auto_email', at: model.texts.find((/** @type {Item} */ s) => s.index === i)?.due_at || null })),
         edges: x.transitions.map((/** @type {Item} */ e) => ({ from: e.from_step_index, to: e.to_step_index, label: delay(e) })), selected: model.step, onSelect: (index) => select(model, index),
       }), soft(t('for a sequence that starts now')))}`}
@@ -161,8 +161,7 @@ const delay = (e) => [[e.pre_check_delay, e.pre_check_time_unit], [e.post_check_
 function stepList(model) {
   const { template: x } = model;
   return html`<ol class="steps">${keyed(x.steps, (_, i) => i, (step, i) => html`<li><button type="button" aria-current=${i === model.step ? 'true' : null} @click=${() => select(model, i)}>
-    <span class="soft">${i + 1}</span><span><span dir="auto">${step.title || words(step.type)}</span><br><span class="soft small">${words(step.type.replace('auto_', ''))}</span></span>
-    <span class="soft small">${x.transitions.filter((/** @type {Item} */ e) => e.to_step_index === i).map(delay).join(', ') || t('day {n}, {hour}:00', { n: step.day || 0, hour: step.hour ?? 9 })}</span></button></li>`)}</ol>
+    <span class="soft">${i + 1}</span><span><span dir="auto">${step.title || words(step.type)}</span><br><span class="soft small">${words(step.type.replace('auto_', ''))} · ${x.transitions.filter((/** @type {Item} */ e) => e.to_step_index === i).map(delay).join(', ') || t('day {n}, {hour}:00', { n: step.day || 0, hour: step.hour ?? 9 })}</span></span></button></li>`)}</ol>
     ${may('write') && html`<div class="buttons">${button(t('+ Step'), () => {
       const index = x.steps.length;
       x.steps.push({ ...email('', `${hello}…${bye}`), index });
@@ -214,7 +213,7 @@ function editor(model) {
     <div class="columns">${incoming.length === 0 && field(form, { name: 'day', label: t('Day of the sequence'), type: 'number' })}${field(form, { name: 'hour', label: t('Hour of the day'), type: 'number' })}</div>
     ${isEmail && field(form, { name: 'subject', help: at ? t('Empty: a reply in the same thread.') : '' })}
     ${field(form, { name: 'message', label: isEmail ? t('Message') : t('Notes'), rows: 10 })}
-    <div class="field"><label for="token">${t('Insert')}</label><select id="token" @change=${(e) => { insert(model, e.target.value); e.target.value = ''; }}><option value=""></option>
+    <div class="field"><label for="token">${t('Insert')}</label><select id="token" @change=${(e) => { insert(model, e.target.value); e.target.value = ''; }}><option value="">${t('Token or block…')}</option>
       ${[...tokens.map((token) => `{{${token}}}`), ...Object.keys(x.blocks || {}).map((id) => `[[block:${id}]]`)].map((token) => html`<option value=${token}>${token}</option>`)}</select></div></fieldset>`;
 }
 
