@@ -59,8 +59,8 @@ browser: ## test the console in chromium, if it is installed
 bench-console: ## measure the console in chromium with 100,000 contacts, and print each value with its budget
 	cd internal/browsertest && PROSPECTOR_CONTACTS=100000 go test -count 1 -v -timeout 30m -run 'TestFileBudget|TestTableBudget|TestFirstLoadSpeed|TestTableSpeed|TestMemory' .
 
-screenshots: ## renew the pictures of docs/console.md; needs chromium
-	cd internal/browsertest && PROSPECTOR_SCREENSHOTS=$(CURDIR)/docs/images go test -count 1 -run TestScreenshots .
+screenshots: ## renew the pictures of docs/console.md, and take 24 pictures for review into ./screenshots; needs chromium
+	cd internal/browsertest && PROSPECTOR_SCREENSHOTS=$(CURDIR)/docs/images PROSPECTOR_REVIEW=$(CURDIR)/screenshots go test -count 1 -v -run 'TestScreenshots|TestReview' .
 
 bench: ## compare lists, writes, enrolling, webhooks and simulations with simpler solutions; SIZE=1000000 for a million contacts
 	cd internal/bench && CGO_ENABLED=1 go test -tags sqlite_fts5 -run '^$$' -bench . -benchtime 1x -timeout 2h .
@@ -88,5 +88,5 @@ soak: fuzz ## kill the server SOAK_ROUNDS times while clients write, and damage 
 ci: ## run what CI runs
 	.ci/run
 
-clean: ## remove the binary, the data of the demo and the coverage
-	rm -rf prospector demo-data cover.out cover.html
+clean: ## remove the binary, the data of the demo, the coverage and the pictures for review
+	rm -rf prospector demo-data cover.out cover.html screenshots
