@@ -56,9 +56,8 @@ func presentSubscriptions(c *call, records [][]byte) ([][]byte, error) {
 
 // attemptPage is a page of delivery attempts, already encoded.
 type attemptPage struct {
-	query   webhook.AttemptQuery
-	records [][]byte
-	total   int
+	query webhook.AttemptQuery
+	webhook.AttemptPage
 }
 
 func (attemptPage) output() outputSource {
@@ -66,7 +65,7 @@ func (attemptPage) output() outputSource {
 }
 
 func (p attemptPage) list(a *API) ([]byte, error) {
-	return a.listEnvelope(p.records, paginate(p.query.Page, p.query.PageSize, p.total), 0), nil
+	return a.listEnvelope(p.Records, paginate(p.query.Page, p.query.PageSize, p.Total), p.Damaged), nil
 }
 
 // webhookOperations returns the operations on webhook subscriptions and their deliveries.
@@ -139,8 +138,8 @@ func (a *API) webhookOperations() []Operation {
 			Access:  identity.Read,
 			Summary: "List the delivery attempts of a subscription, newest first, also after it was deleted",
 		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in webhook.AttemptQuery) (attemptPage, error) {
-			records, total, err := w.Attempts(c.request.Context(), tx, id, in)
-			return attemptPage{in, records, total}, err
+			page, err := w.Attempts(c.request.Context(), tx, id, in)
+			return attemptPage{in, page}, err
 		})),
 		write(Operation{
 			Name: "redeliver_webhook", Method: http.MethodPost, Path: path + "/{subscription_id}/deliveries/{attempt_id}/redeliver",

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"strings"
 
 	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
@@ -101,6 +102,40 @@ func (p *Parts) Scan(tx *Tx, owner uuid.UUID, fn func(n uint32, value []byte) er
 	})
 }
 
+// ScanReadable is Scan without the damaged parts, of which it returns the number.
+func (p *Parts) ScanReadable(tx *Tx, owner uuid.UUID, fn func(n uint32, value []byte) error) (damaged int, err error) {
+	err = tx.scan(p.bucket, owner[:], func(key, v []byte) (bool, error) {
+		if !bytes.HasPrefix(key, owner[:]) {
+			return false, nil
+		}
+		value, err := p.open(tx, key, v)
+		if err != nil || len(key) != partKeySize {
+			damaged++
+			return true, nil
+		}
+		return true, fn(binary.BigEndian.Uint32(key[len(owner):]), value)
+	})
+	return damaged, err
+}
+
+// Owners returns the records that have parts.
+func (p *Parts) Owners(tx *Tx) (owners []uuid.UUID, err error) {
+	err = tx.look(p.bucket, nil, func(key, _ []byte) (bool, error) {
+		if len(key) == partKeySize && (len(owners) == 0 || owners[len(owners)-1] != uuid.UUID(key[:16])) {
+			owners = append(owners, uuid.UUID(key[:16]))
+		}
+		return true, nil
+	})
+	return owners, err
+}
+
+// HasDamaged reports whether a damaged part of a record was found since the store was opened.
+func (p *Parts) HasDamaged(tx *Tx, owner uuid.UUID) bool {
+	return tx.store.damaged.hasAny(func(k recordKey) bool {
+		return k.org == tx.org && k.table == p.bucket && strings.HasPrefix(k.entry, string(owner[:]))
+	})
+}
+
 // nearby is the number of cursor steps that cost less than a seek.
 const nearby = 4
 
@@ -160,6 +195,11 @@ func (p *Parts) Delete(tx *Tx, owner uuid.UUID, from uint32, limit int) (more bo
 		return true, nil
 	})
 	return more, err
+}
+
+// DeleteAll deletes the parts of all records.
+func (p *Parts) DeleteAll(tx *Tx) error {
+	return tx.deleteWhere(p.bucket, func([]byte, []byte) bool { return true })
 }
 
 // Verify reads all parts of the transaction's organization and reports unreadable ones.

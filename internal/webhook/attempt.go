@@ -3,7 +3,9 @@ package webhook
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
@@ -133,15 +135,33 @@ func (a *attemptLog) get(
 	if err != nil {
 		return uuid.Nil, nil, nil, err
 	}
+	object, public, detail = openAttempt(v)
+	return object, public, detail, nil
+}
+
+// openAttempt returns the parts of a stored attempt, see get.
+func openAttempt(v []byte) (object uuid.UUID, public, detail []byte) {
 	public, detail, _ = bytes.Cut(v[16:], []byte{detailMark})
-	return uuid.UUID(v[:16]), withCurrentError(public), detail, nil
+	return uuid.UUID(v[:16]), withCurrentError(public), detail
+}
+
+// hasDamaged reports whether damage was found in what is stored of the attempts of a subscription.
+func (a *attemptLog) hasDamaged(tx *store.Tx, subscription uuid.UUID) bool {
+	return slices.ContainsFunc([]*store.Parts{a.all, a.succeeded, a.failed}, func(p *store.Parts) bool {
+		return p.HasDamaged(tx, subscription)
+	})
 }
 
 func (a *attemptLog) decode(tx *store.Tx, subscription uuid.UUID, number uint32) (about subject, rec Attempt, err error) {
 	object, public, detail, err := a.get(tx, subscription, number)
-	if err == nil {
-		err = json.Unmarshal(public, &rec)
+	if err != nil {
+		return about, rec, err
 	}
+	return decodeAttempt(object, public, detail)
+}
+
+func decodeAttempt(object uuid.UUID, public, detail []byte) (about subject, rec Attempt, err error) {
+	err = json.Unmarshal(public, &rec)
 	about.object = object
 	if err == nil && len(detail) > 0 {
 		err = json.Unmarshal(detail, &about.eventDetail)
@@ -155,26 +175,39 @@ func (a *attemptLog) removeOldest(tx *store.Tx, t *attemptCounters, rec Attempt)
 	if err != nil {
 		return err
 	}
-	same := t.of(rec.Status)
-	for _, part := range []struct {
-		of     *store.Parts
-		owner  uuid.UUID
-		number uint32
-	}{
-		{a.all, rec.SubscriptionID, t.All.First},
-		{a.of(rec.Status), rec.SubscriptionID, same.First},
-		{a.byEvent, deliveryID(event, rec.SubscriptionID), uint32(rec.Attempt)},
-	} {
-		if _, err := part.of.Delete(tx, part.owner, part.number, 1); err != nil {
-			return err
-		}
+	if _, err := a.byEvent.Delete(tx, deliveryID(event, rec.SubscriptionID), uint32(rec.Attempt), 1); err != nil {
+		return err
 	}
-	t.All.First++
-	same.First++
-	return nil
+	return a.removeFirst(tx, t, rec.SubscriptionID, rec.Status)
 }
 
-// find returns the attempt with an id by binary search, because ids increase with the numbers.
+// removeFirst deletes the first attempt of a subscription, but not its number by event. If its status is empty, the
+// attempt is not among those of a status.
+func (a *attemptLog) removeFirst(tx *store.Tx, t *attemptCounters, subscription uuid.UUID, status AttemptStatus) error {
+	_, err := a.all.Delete(tx, subscription, t.All.First, 1)
+	t.All.First++
+	if err == nil && status != "" {
+		same := t.of(status)
+		_, err = a.of(status).Delete(tx, subscription, same.First, 1)
+		same.First++
+	}
+	return err
+}
+
+// statusOfFirst returns the status of the first attempt of a subscription, which is damaged. It is empty if it is not
+// known.
+func (a *attemptLog) statusOfFirst(tx *store.Tx, subscription uuid.UUID, t *attemptCounters) AttemptStatus {
+	first := binary.BigEndian.AppendUint32(nil, t.All.First)
+	for _, status := range []AttemptStatus{Succeeded, Failed} {
+		if bytes.Equal(a.of(status).Readable(tx, subscription, t.of(status).First), first) {
+			return status
+		}
+	}
+	return ""
+}
+
+// find returns the attempt with an id by binary search, because ids increase with the numbers. If an attempt on the way
+// is damaged, it reads all of them.
 func (w *Webhooks) find(tx *store.Tx, subscription, id uuid.UUID) (about subject, rec Attempt, err error) {
 	doc, err := w.counters.Get(tx, subscription)
 	if err != nil {
@@ -183,7 +216,11 @@ func (w *Webhooks) find(tx *store.Tx, subscription, id uuid.UUID) (about subject
 	all := doc.Record.All
 	for low, high := all.First, all.Next; low < high; {
 		middle := low + (high-low)/2
-		if about, rec, err = w.attempts.decode(tx, subscription, middle); err != nil {
+		about, rec, err = w.attempts.decode(tx, subscription, middle)
+		if errors.Is(err, store.ErrDamaged) {
+			return w.search(tx, subscription, id)
+		}
+		if err != nil {
 			return subject{}, Attempt{}, err
 		}
 		switch bytes.Compare(rec.ID[:], id[:]) {
@@ -196,4 +233,20 @@ func (w *Webhooks) find(tx *store.Tx, subscription, id uuid.UUID) (about subject
 		}
 	}
 	return subject{}, Attempt{}, fault.ErrNotFound
+}
+
+// search is find among attempts of which some are damaged.
+func (w *Webhooks) search(tx *store.Tx, subscription, id uuid.UUID) (about subject, rec Attempt, err error) {
+	found := false
+	_, err = w.attempts.all.ScanReadable(tx, subscription, func(_ uint32, v []byte) (err error) {
+		if !found {
+			about, rec, err = decodeAttempt(openAttempt(v))
+			found = rec.ID == id
+		}
+		return err
+	})
+	if err == nil && !found {
+		return subject{}, Attempt{}, fault.ErrNotFound
+	}
+	return about, rec, err
 }

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
 	"prospector/internal/shape"
@@ -25,38 +27,95 @@ type AttemptQuery struct {
 	Before        shape.Time    `json:"before" doc:"Only attempts whose created_at is earlier."`
 }
 
-// Attempts returns a page of the attempts of a subscription as JSON, newest first, and their total
-// number. It also works for a deleted subscription as long as some of its attempts are stored.
-func (w *Webhooks) Attempts(ctx context.Context, tx *store.Tx, subscription uuid.UUID, q AttemptQuery) (page [][]byte, total int, err error) {
+// AttemptPage is a page of attempts.
+type AttemptPage struct {
+	Records [][]byte // JSON, newest first
+	Total   int      // on all pages
+	Damaged int      // attempts of the subscription that are left out because they cannot be read
+}
+
+// Attempts returns a page of the attempts of a subscription. It also works for a deleted subscription as long as some
+// of its attempts are stored.
+func (w *Webhooks) Attempts(ctx context.Context, tx *store.Tx, subscription uuid.UUID, q AttemptQuery) (AttemptPage, error) {
 	doc, err := w.counters.Get(tx, subscription)
-	if err != nil {
-		return nil, 0, err
+	if err == nil && w.attempts.hasDamaged(tx, subscription) {
+		err = store.ErrDamaged
 	}
 	var found attemptNumbers
-	if q.SourceEventID != "" {
+	switch {
+	case err != nil:
+	case q.SourceEventID != "":
 		found, err = w.attemptsOfEvent(tx, subscription, string(q.SourceEventID), q.Status)
-	} else {
+	default:
 		found = w.attemptsWithStatus(tx, subscription, doc.Record, q.Status)
 	}
 	if err == nil {
 		found, err = w.within(ctx, tx, subscription, found, q)
 	}
-	if err != nil {
-		return nil, 0, err
+	var page AttemptPage
+	if err == nil {
+		page, err = w.page(tx, subscription, found, q)
 	}
+	if !errors.Is(err, store.ErrDamaged) {
+		return page, err
+	}
+	// The numbers cannot be trusted, so that all attempts have to be read.
+	found, damaged, err := w.readableAttempts(ctx, tx, subscription, doc.Record, q)
+	if err == nil {
+		page, err = w.page(tx, subscription, found, q)
+	}
+	page.Damaged = damaged
+	return page, err
+}
+
+// page reads the page of a query.
+func (w *Webhooks) page(tx *store.Tx, subscription uuid.UUID, found attemptNumbers, q AttemptQuery) (AttemptPage, error) {
+	page := AttemptPage{Total: found.count}
 	from := min(pageStart(q), found.count)
 	for i := from; i < min(from+q.PageSize, found.count); i++ {
 		number, err := found.number(i)
 		if err != nil {
-			return nil, 0, err
+			return page, err
 		}
 		_, public, _, err := w.attempts.get(tx, subscription, number)
 		if err != nil {
-			return nil, 0, err
+			return page, err
 		}
-		page = append(page, public)
+		page.Records = append(page.Records, public)
 	}
-	return page, found.count, nil
+	return page, nil
+}
+
+// readableAttempts returns the attempts of a query, and how many attempts of the subscription are damaged or missing. It
+// reads all attempts and nothing else.
+func (w *Webhooks) readableAttempts(
+	ctx context.Context, tx *store.Tx, subscription uuid.UUID, t attemptCounters, q AttemptQuery,
+) (found attemptNumbers, damaged int, err error) {
+	event := ""
+	if id, err := shape.ParseID(string(q.SourceEventID)); err == nil {
+		event = id.String()
+	}
+	var numbers []uint32
+	read := 0
+	damaged, err = w.attempts.all.ScanReadable(tx, subscription, func(number uint32, v []byte) error {
+		var rec Attempt
+		_, public, _ := openAttempt(v)
+		if err := json.Unmarshal(public, &rec); err != nil {
+			return err
+		}
+		at := rec.CreatedAt.Std()
+		if (q.Status == "" || rec.Status == q.Status) && (q.SourceEventID == "" || rec.SourceEventID == event) &&
+			(q.TriggerKey == "" || rec.TriggerKey == string(q.TriggerKey)) &&
+			(!q.From.Valid() || !at.Before(q.From.Std())) && (!q.Before.Valid() || at.Before(q.Before.Std())) {
+			numbers = append(numbers, number)
+		}
+		if read++; read%1000 == 0 {
+			return context.Cause(ctx)
+		}
+		return nil
+	})
+	slices.Reverse(numbers)
+	return listed(numbers), max(damaged, t.All.count()-read), err
 }
 
 // pageStart is the number of attempts before the page. It is larger than any count if the product

@@ -58,10 +58,7 @@ func (w *Webhooks) redeliver(tx *store.Tx, subscription uuid.UUID, about subject
 	}
 	for { // find the number of the last attempt
 		v, err := w.attempts.byEvent.Get(tx, deliveryID(event, subscription), uint32(d.Attempts+1))
-		if err != nil {
-			return Queued{}, err
-		}
-		if v == nil {
+		if v == nil && err == nil { // the only error is damage
 			break
 		}
 		d.Attempts++

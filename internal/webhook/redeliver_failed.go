@@ -1,6 +1,8 @@
 package webhook
 
 import (
+	"errors"
+
 	"github.com/google/uuid"
 
 	"prospector/internal/shape"
@@ -57,10 +59,13 @@ func (w *Webhooks) givenUp(tx *store.Tx, subscription uuid.UUID, in RedeliverFai
 	failed := w.attemptsWithStatus(tx, subscription, doc.Record, Failed)
 	for i := range failed.count {
 		number, err := failed.number(i)
-		if err != nil {
-			return nil, err
+		var rec Attempt
+		if err == nil {
+			_, rec, err = w.attempts.decode(tx, subscription, number)
 		}
-		_, rec, err := w.attempts.decode(tx, subscription, number)
+		if errors.Is(err, store.ErrDamaged) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -89,5 +94,6 @@ func (w *Webhooks) isLastAttempt(tx *store.Tx, rec Attempt) (bool, error) {
 	}
 	delivery := deliveryID(event, rec.SubscriptionID)
 	later, err := w.attempts.byEvent.Get(tx, delivery, uint32(rec.Attempt+1))
-	return later == nil && !w.deliveries.Has(tx, delivery), err
+	// The only error is that the number of the attempt that follows is damaged.
+	return later == nil && err == nil && !w.deliveries.Has(tx, delivery), nil
 }

@@ -147,18 +147,40 @@ func (w *Webhooks) expire(tx *store.Tx, subscription uuid.UUID, t *attemptCounte
 			}
 			return time.Time{}, false, nil
 		}
-		_, rec, err := w.attempts.decode(tx, subscription, t.All.First)
+		rec, unreadable, err := w.oldestReadable(tx, subscription, t)
 		if err != nil {
 			return time.Time{}, false, err
 		}
-		if ends := rec.CreatedAt.Std().Add(w.Retention); tx.Now().Before(ends) {
+		ends := rec.CreatedAt.Std().Add(w.Retention)
+		if unreadable == t.All.count() {
+			ends = tx.Now().Add(w.Retention)
+		}
+		if tx.Now().Before(ends) {
 			return w.nextExpireRun(tx, ends), false, nil
 		}
-		if err := w.attempts.removeOldest(tx, t, rec); err != nil {
+		for ; unreadable > 0 && err == nil; unreadable-- {
+			err = w.attempts.removeFirst(tx, t, subscription, w.attempts.statusOfFirst(tx, subscription, t))
+		}
+		if err == nil {
+			err = w.attempts.removeOldest(tx, t, rec)
+		}
+		if err != nil {
 			return time.Time{}, false, err
 		}
 	}
 	return time.Time{}, true, nil
+}
+
+// oldestReadable returns the oldest attempt that is not damaged, and the number of damaged ones before it. Those ended
+// before it did.
+func (w *Webhooks) oldestReadable(tx *store.Tx, subscription uuid.UUID, t *attemptCounters) (rec Attempt, unreadable int, err error) {
+	for ; unreadable < t.All.count(); unreadable++ {
+		_, rec, err = w.attempts.decode(tx, subscription, t.All.First+uint32(unreadable))
+		if !errors.Is(err, store.ErrDamaged) {
+			return rec, unreadable, err
+		}
+	}
+	return rec, unreadable, nil
 }
 
 // minExpireDelay keeps the job from running for every single attempt.

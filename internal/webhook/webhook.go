@@ -100,19 +100,19 @@ func (w *Webhooks) Jobs() map[string]worker.Handler {
 	}
 }
 
-// Verify checks the tables of the transaction's organization against their keys and checksums.
+// Verify checks the tables of the transaction's organization against their keys, checksums and counters.
 func (w *Webhooks) Verify(tx *store.Tx, report store.Report) error {
-	for _, part := range []interface {
-		Verify(*store.Tx, store.Report) error
-	}{
-		w.newEvents, w.deliveries, w.events, w.pending, w.backOffs, w.counters,
-		w.attempts.all, w.attempts.succeeded, w.attempts.failed, w.attempts.byEvent,
+	for _, verify := range []func(*store.Tx, store.Report) error{
+		w.newEvents.Verify, w.deliveries.Verify, w.events.Verify, w.pending.Verify, w.backOffs.Verify, w.counters.Verify,
+		w.verifyAttempts, // writes damaged numbers again
+		w.attempts.all.Verify, w.attempts.succeeded.Verify, w.attempts.failed.Verify, w.attempts.byEvent.Verify,
+		w.verifyPending,
 	} {
-		if err := part.Verify(tx, report); err != nil {
+		if err := verify(tx, report); err != nil {
 			return err
 		}
 	}
-	return w.verifyPending(tx, report)
+	return nil
 }
 
 // Pending returns the number of pending deliveries of all organizations. An event that is not fanned out yet
