@@ -300,6 +300,15 @@ func (s *Sets) All(tx *Tx, owner uuid.UUID) ([]uuid.UUID, error) {
 	return ids, nil
 }
 
+// Count returns the number of ids in the set of a record.
+func (s *Sets) Count(tx *Tx, owner uuid.UUID) (n int, err error) {
+	err = s.each(tx, owner, uuid.Nil, func(c idChunk) bool {
+		n += c.len()
+		return true
+	})
+	return n, err
+}
+
 // appendTo appends the chunk's ids from index i on, until there are limit ids.
 func (c *idChunk) appendTo(ids []uuid.UUID, i, limit int) []uuid.UUID {
 	for b := c.ids[16*i:]; len(b) >= 16 && len(ids) < limit; b = b[16:] {

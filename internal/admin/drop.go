@@ -32,7 +32,7 @@ type Dropped struct {
 	Missing int `json:"missing,omitempty"`
 	// Replaced reports that a new record is in the place of the damaged one, with the same ID.
 	Replaced bool `json:"replaced,omitempty"`
-	// Warning says what no longer protects people because it is gone.
+	// Warning says what no longer works as it should because it is gone.
 	Warning string `json:"warning,omitempty"`
 }
 
@@ -77,13 +77,19 @@ func dropDamaged(ctx context.Context, s *service.Service, save func([]salvage) e
 	}
 	dropped = []Dropped{}
 	add := func(d Dropped) {
-		d.Warning = lostProtection(s, &d)
+		d.Warning = warningOf(s, &d)
 		dropped = append(dropped, d)
 	}
 	for i := range found {
 		d := found[i].Dropped
 		if d.ID.Valid && d.Entry == "" {
 			if d.Replaced, err = dropRecord(ctx, s, &d); err != nil {
+				return nil, err
+			}
+		}
+		if d.Kind == membersOf(s) { // contacts of a dynamic audience join again
+			restored := func(tx *store.Tx) error { return s.Outreach.Restored(tx, d.ID.UUID) }
+			if err := s.Store.Update(ctx, d.Organization, dropper, restored); err != nil {
 				return nil, err
 			}
 		}
@@ -192,17 +198,22 @@ func dropRecord(ctx context.Context, s *service.Service, d *Dropped) (replaced b
 	return replaced, err
 }
 
-// lostProtection returns what the loss of something means for people who must not receive email, or "".
-func lostProtection(s *service.Service, d *Dropped) string {
+// warningOf returns what the loss of something means for people who must not receive email, or should, or "".
+func warningOf(s *service.Service, d *Dropped) string {
 	suppressions := s.CRM.Suppressions.Table.Name()
 	switch {
 	case d.Kind == suppressions && (d.Missing > 0 || d.ID.Valid && d.Entry == "" && !d.Replaced):
 		return "what it suppressed is not known and can receive email again; restore it from a backup"
 	case d.Kind == record.ErasuresName+".part":
 		return "addresses of people who were erased can receive email again if they are added again; restore a backup"
+	case d.Kind == membersOf(s):
+		return "contacts are no longer in this audience, and their sequences stop; add them again or restore a backup"
 	}
 	return ""
 }
+
+// membersOf returns the kind under which lost contacts of audiences are listed.
+func membersOf(s *service.Service) string { return s.Outreach.MembersName() + ".set" }
 
 // writeSalvage writes one JSON object per line.
 func writeSalvage(w io.Writer, found []salvage) error {

@@ -241,6 +241,48 @@ func (o *Outreach) addToCount(tx *store.Tx, doc store.Doc[Audience], by int) err
 	return err
 }
 
+// verifyCounts reports audiences that do not have as many contacts as they count, and in an Update corrects the count.
+// It leaves out dynamic audiences: while their contacts are being compared with their filters, the count is ahead.
+func (o *Outreach) verifyCounts(tx *store.Tx, report store.Report) error {
+	return o.Audiences.Table.Scan(tx, func(doc store.Doc[Audience]) (bool, error) {
+		if doc.Record.isLive() {
+			return true, nil
+		}
+		return true, o.correctCount(tx, doc, report)
+	})
+}
+
+// Restored corrects the contacts or the count of an audience that was restored from a backup, or that has lost contacts.
+func (o *Outreach) Restored(tx *store.Tx, id uuid.UUID) error {
+	doc, err := o.Audiences.Get(tx, id)
+	switch {
+	case err != nil:
+		return ignoreNotFound(err)
+	case doc.Record.isLive():
+		return o.enqueueRefresh(tx, id)
+	}
+	return o.correctCount(tx, doc, func(bool, string, ...any) {})
+}
+
+// correctCount reports a wrong count of contacts and, in an Update, corrects it. It does nothing if the contacts cannot
+// be read.
+func (o *Outreach) correctCount(tx *store.Tx, doc store.Doc[Audience], report store.Report) error {
+	n, err := o.members.Count(tx, doc.ID)
+	rec := doc.Record
+	if store.IsDamagedRecord(err) || err == nil && n == rec.ContactCount {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	report(tx.Writable(), "audiences %s: contact_count is %d, but the audience has %d contacts", doc.ID, rec.ContactCount, n)
+	if !tx.Writable() {
+		return nil
+	}
+	rec.ContactCount = n
+	return o.Audiences.Table.Touch(tx, doc, rec, []string{"contact_count"})
+}
+
 // ForgetContact removes a deleted contact from its audiences. Nobody changed the audiences
 // themselves, so they keep their versions.
 func (o *Outreach) ForgetContact(tx *store.Tx, contact uuid.UUID) error {

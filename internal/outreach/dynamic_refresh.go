@@ -206,13 +206,7 @@ func (o *Outreach) recount(tx *store.Tx, audience uuid.UUID) error {
 	if err != nil || !doc.Record.isLive() {
 		return ignoreNotFound(err)
 	}
-	members, err := o.members.All(tx, audience)
-	if err != nil || len(members) == doc.Record.ContactCount {
-		return err
-	}
-	rec := doc.Record
-	rec.ContactCount = len(members)
-	return o.Audiences.Table.Touch(tx, doc, rec, []string{"contact_count"})
+	return o.correctCount(tx, doc, func(bool, string, ...any) {})
 }
 
 func ignoreNotFound(err error) error {

@@ -75,7 +75,7 @@ type Hooks struct {
 func New(st *store.Store, set *record.Set, id *identity.Identity, c *crm.CRM, hooks Hooks) *Outreach {
 	o := &Outreach{
 		store: st, identity: id, crm: c, hooks: hooks,
-		members: store.NewSets("audiences.members"), versions: store.NewParts("templates.versions"),
+		members: store.NewSets(membersName), versions: store.NewParts("templates.versions"),
 	}
 	o.calendars = store.NewDerived(id.Organizations.Table.Counter(), o.readCalendar)
 	o.footers = store.NewDerived(id.Organizations.Table.Counter(), o.readFooter)
@@ -90,10 +90,18 @@ func (o *Outreach) Jobs() map[string]worker.Handler {
 	return map[string]worker.Handler{dropMembersJob: o.dropMembers, refreshJob: o.refresh}
 }
 
+const membersName = "audiences.members"
+
+// MembersName returns the name of the sets of the contacts of audiences.
+func (*Outreach) MembersName() string { return membersName }
+
 // Verify checks the audience members and template versions of the transaction's organization. The
 // records themselves are verified with their set.
 func (o *Outreach) Verify(tx *store.Tx, report store.Report) error {
 	if err := o.members.Verify(tx, report); err != nil {
+		return err
+	}
+	if err := o.verifyCounts(tx, report); err != nil {
 		return err
 	}
 	return o.versions.Verify(tx, report)

@@ -150,12 +150,14 @@ func (e *Engine) stopVersion(tx *store.Tx) uint64 {
 // Verify checks the tables of the transaction's organization, and the campaign counters against the
 // sequences.
 func (e *Engine) Verify(tx *store.Tx, report store.Report) error {
-	for _, part := range []interface {
-		Verify(*store.Tx, store.Report) error
-	}{e.sequences, e.messages, e.counters, e.ledgers, e.recipients, e.parts} {
-		if err := part.Verify(tx, report); err != nil {
+	for _, verify := range []func(*store.Tx, store.Report) error{
+		e.sequences.Verify, e.messages.Verify,
+		e.verifyCounters, // writes damaged counters again
+		e.counters.Verify, e.ledgers.Verify, e.recipients.Verify, e.parts.Verify,
+	} {
+		if err := verify(tx, report); err != nil {
 			return err
 		}
 	}
-	return e.verifyCounters(tx, report)
+	return nil
 }
