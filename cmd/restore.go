@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"strings"
 
 	"github.com/google/uuid"
@@ -59,7 +60,7 @@ func restoreCommand() *cobra.Command {
 
 // restoreRecord brings one record back from a backup.
 func restoreRecord(c *cobra.Command, record, from string) error {
-	kind, text, _ := strings.Cut(record, "/")
+	kind, text := path.Split(record) // the kind may be that of a path, such as webhooks/subscriptions
 	id, err := uuid.Parse(text)
 	switch {
 	case record == "" || from == "":
@@ -76,7 +77,7 @@ func restoreRecord(c *cobra.Command, record, from string) error {
 	if err != nil {
 		return err
 	}
-	r, err := runFile(c, admin.RestoreRecord, admin.RestoreRecordInput{Kind: kind, ID: id}, f, int(info.Size()))
+	r, err := runFile(c, admin.RestoreRecord, admin.RestoreRecordInput{Kind: path.Base(kind), ID: id}, f, int(info.Size()))
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -36,7 +39,8 @@ var RestoreRecord = Operation[RestoreRecordInput, RestoreRecordResult]{
 	doFile: func(ctx context.Context, s *service.Service, in RestoreRecordInput, file io.Reader, _ Progress) (r RestoreRecordResult, err error) {
 		table, shaped := tableNamed(s, in.Kind)
 		if shaped == nil {
-			return r, fmt.Errorf("%q is not a kind of record", in.Kind)
+			return r, fmt.Errorf("%q is not a kind of record that can be restored; these are: %s",
+				in.Kind, strings.Join(slices.Sorted(maps.Keys(restorable(s))), ", "))
 		}
 		work, err := workDir(s)
 		if err != nil {
@@ -62,10 +66,14 @@ var RestoreRecord = Operation[RestoreRecordInput, RestoreRecordResult]{
 						return err
 					}
 				}
-				return store.RestoreRecord(tx, shaped, from, in.ID, func(rec any) (err error) {
+				err := store.RestoreRecord(tx, shaped, from, in.ID, func(rec any) (err error) {
 					r.Cleared, err = s.Kinds.DropReferences(tx, table, rec)
 					return err
 				})
+				if err != nil {
+					return err
+				}
+				return s.Restored(tx, table, in.ID)
 			})
 		})
 		if err == nil && in.Kind == s.CRM.Fields.Entity {
@@ -79,16 +87,24 @@ var RestoreRecord = Operation[RestoreRecordInput, RestoreRecordResult]{
 // prints it, of its table. It returns nil if there is none.
 func tableNamed(s *service.Service, name string) (string, store.ShapedTable) {
 	for _, k := range s.Lists() {
-		if k.Entity == name || k.Table() == name {
-			return k.Table(), k.ShapedTable()
+		if k.Entity == name {
+			name = k.Table()
+			break
 		}
 	}
-	for _, t := range s.Identity.SignInTables() {
-		if named, is := t.(interface{ Name() string }); is && named.Name() == name {
-			return name, t
-		}
+	return name, restorable(s)[name]
+}
+
+// restorable returns the tables whose records can be restored, by name.
+func restorable(s *service.Service) map[string]store.ShapedTable {
+	tables := map[string]store.ShapedTable{}
+	for _, k := range s.Lists() {
+		tables[k.Table()] = k.ShapedTable()
 	}
-	return "", nil
+	for _, t := range s.Identity.UnlistedTables() {
+		tables[t.(interface{ Name() string }).Name()] = t
+	}
+	return tables
 }
 
 // organizationOf returns the organization that has a record.

@@ -3,9 +3,11 @@ package admin
 import (
 	"bytes"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
@@ -129,5 +131,54 @@ func TestRestoreStandIn(t *testing.T) {
 		if _, table := tableNamed(app.Service, name); table == nil {
 			t.Errorf("%s is not a kind of record", name)
 		}
+	}
+}
+
+// TestRestoreUnlisted checks that the preferences of a user and a webhook subscription are restored, and that the
+// subscription receives events again and has its attempts.
+func TestRestoreUnlisted(t *testing.T) {
+	f := newAttemptFixture(t)
+	id := uuid.UUID(f.key(0)[:16])
+	session := f.Session()
+	const stored = `{"values": {"theme": "dark"}}`
+	session.Do(http.MethodPut, "/v1/me/preferences", stored).Is(200)
+	backup, err := Backup.doLong(t.Context(), f.app.Service, BackupInput{}, func(int, int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(backup.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restore := func(kind string, id uuid.UUID) {
+		t.Helper()
+		_, err := RestoreRecord.doFile(t.Context(), f.app.Service, RestoreRecordInput{Kind: kind, ID: id}, bytes.NewReader(file), nil)
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	f.damage("preferences.rec", f.Org.User[:])
+	f.damage("subscriptions.rec", id[:])
+	session.Get("/v1/me/preferences").Fails(500, "damaged", "")
+	restore("preferences", f.Org.User)
+	session.Get("/v1/me/preferences").Is(200, `{"data": `+stored+`, "meta": "<any>"}`)
+	f.deliver(7) // nothing
+	restore("subscriptions", id)
+	f.deliver(8) // and the two failed events
+	f.list("", 10, 0)
+
+	f.damage("preferences.rec", f.Org.User[:])
+	session.Do(http.MethodPut, "/v1/me/preferences", stored).Is(200)
+	f.Admin.Delete("/v1/webhooks/subscriptions/" + id.String()).Is(204)
+	f.app.Work()
+	restore("subscriptions", id)
+	f.deliver(9)
+	f.list("", 11, 0)
+	f.app.Clock.Advance(31 * 24 * time.Hour)
+	f.app.Work()
+	f.deliver(10)
+	f.list("", 1, 0)
+	if again := f.check(CheckInput{}); len(again.Problems) > 0 {
+		t.Errorf("%+v", again)
 	}
 }

@@ -264,9 +264,9 @@ func (i *Identity) CheckOldPassword(ctx context.Context, p Principal, client, pa
 	return err
 }
 
-// SignInTables returns the tables of credentials and sessions, which no list shows.
-func (i *Identity) SignInTables() []store.ShapedTable {
-	return []store.ShapedTable{i.credentials, i.sessions}
+// UnlistedTables returns the tables of credentials, sessions and preferences, which no list shows.
+func (i *Identity) UnlistedTables() []store.ShapedTable {
+	return []store.ShapedTable{i.credentials, i.sessions, i.preferences}
 }
 
 // Verify checks the credentials, sessions and preferences of the transaction's organization.

@@ -47,9 +47,15 @@ func (i *Identity) SetPreferences(tx *store.Tx, user uuid.UUID, p Preferences) e
 	return put(tx, i.preferences, user, p)
 }
 
-// put inserts or replaces the record with an id.
+// put inserts or replaces the record with an id, which may be damaged.
 func put[T any](tx *store.Tx, table *store.Table[T], id uuid.UUID, rec T) error {
 	old, err := table.Get(tx, id)
+	if store.IsDamagedRecord(err) {
+		if err = tx.DeleteDamaged(table.Name(), id); err == nil {
+			_, err = table.Insert(tx, id, rec)
+		}
+		return err
+	}
 	if fault.CodeOf(err) == fault.NotFound {
 		_, err = table.Insert(tx, id, rec)
 		return err

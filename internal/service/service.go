@@ -213,6 +213,17 @@ func (s *Service) Verify(tx *store.Tx, report store.Report) error {
 	)
 }
 
+// Restored brings up to date what depends on a record that was restored from a backup.
+func (s *Service) Restored(tx *store.Tx, table string, id uuid.UUID) error {
+	switch table {
+	case s.Outreach.Audiences.Table.Name():
+		return s.Outreach.Restored(tx, id)
+	case s.Webhooks.Subscriptions.Table.Name():
+		return s.Webhooks.Restored(tx, id)
+	}
+	return nil
+}
+
 // finishRebuild corrects keys and counters after the store file was rebuilt. What is damaged stays.
 func (s *Service) finishRebuild(ctx context.Context) error {
 	if !s.Store.Rebuilt() {

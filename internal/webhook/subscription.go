@@ -195,6 +195,23 @@ func (w *Webhooks) Delete(tx *store.Tx, id uuid.UUID, cond record.Precondition) 
 	return err
 }
 
+// Restored makes a subscription that was restored from a backup receive events, and keeps its attempts.
+func (w *Webhooks) Restored(tx *store.Tx, id uuid.UUID) error {
+	old, err := w.counters.Get(tx, id)
+	switch {
+	case fault.CodeOf(err) == fault.NotFound:
+		_, err = w.counters.Insert(tx, id, attemptCounters{})
+	case err == nil:
+		t := old.Record
+		t.DeletedAt = shape.Time{}
+		_, err = w.counters.Update(tx, old, t, nil)
+	}
+	if err != nil {
+		return err
+	}
+	return w.changed(tx, id)
+}
+
 // changed makes the change of a subscription visible to Emit and, after the commit, to the sender.
 func (w *Webhooks) changed(tx *store.Tx, id uuid.UUID) error {
 	w.settings.Next(tx)
