@@ -40,9 +40,7 @@ func backupCommand() *cobra.Command {
 			}{args[0], b.Bytes, b.SHA256, b.Records, b.Missing}
 			return show(c, result, func(w io.Writer) {
 				fmt.Fprintf(w, "Wrote %s: %d records, %d bytes, SHA-256 %s\n", result.File, result.Records, result.Bytes, result.SHA256)
-				for _, d := range result.Missing {
-					fmt.Fprintf(w, "Missing because it is damaged: %s\n", describeDropped(d))
-				}
+				printDropped(w, result.Missing, "Missing because it is damaged:", "Replaced because it is damaged:")
 			})
 		},
 	}

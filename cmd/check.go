@@ -55,18 +55,7 @@ func printCheck(c *cobra.Command, result admin.CheckResult, file string, err err
 	}
 	result.Salvage = nil // a temporary file
 	err = show(c, result, func(w io.Writer) {
-		for _, d := range result.Dropped {
-			verb := "Dropped"
-			if d.Replaced {
-				verb = "Replaced"
-			}
-			fmt.Fprintf(w, "%s %s\n", verb, describeDropped(d))
-		}
-		for _, d := range result.Dropped {
-			if d.Warning != "" {
-				fmt.Fprintf(w, "WARNING: %s: %s\n", describeDropped(d), d.Warning)
-			}
-		}
+		printDropped(w, result.Dropped, "Dropped", "Replaced")
 		if len(result.Dropped) > 0 {
 			fmt.Fprintf(w, "Wrote what could be saved to %s\n", file)
 		}
@@ -84,6 +73,23 @@ func printCheck(c *cobra.Command, result admin.CheckResult, file string, err err
 			"--drop takes damaged records out, 'prospector restore' recovers records from a backup")
 	}
 	return err
+}
+
+// printDropped prints what was taken out of the store after the word gone, what was replaced after the word replaced, and
+// all warnings.
+func printDropped(w io.Writer, dropped []admin.Dropped, gone, replaced string) {
+	for _, d := range dropped {
+		word := gone
+		if d.Replaced {
+			word = replaced
+		}
+		fmt.Fprintf(w, "%s %s\n", word, describeDropped(d))
+	}
+	for _, d := range dropped {
+		if d.Warning != "" {
+			fmt.Fprintf(w, "WARNING: %s: %s\n", describeDropped(d), d.Warning)
+		}
+	}
 }
 
 // describeDropped returns what was taken out of the store.

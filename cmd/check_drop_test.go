@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
 )
 
@@ -149,8 +150,9 @@ func TestRestoreRecord(t *testing.T) {
 	c.damage()
 	s := c.p.serve()
 	s.do(http.StatusInternalServerError, c.key, "GET", "/v1/contacts/"+c.ann, "")
-	c.p.run("restore", "--record", "nothing/"+c.ann, "--from", "good.backup").withoutProgress().fails(1, `"nothing" is not a kind of record`)
+	c.p.run("restore", "--record", "nothing/"+c.ann, "--from", "good.backup").withoutProgress().fails(1, `"nothing" is not a kind of record that can be restored; these are: `, "contacts, ")
 	c.p.run("restore", "--record", "contacts/"+c.account, "--from", "good.backup").withoutProgress().fails(1, "the backup has no contacts "+c.account)
+	c.p.run("restore", "--record", "webhooks/subscriptions/"+c.ann, "--from", "good.backup").withoutProgress().fails(1, "the backup has no subscriptions "+c.ann)
 	c.p.run("restore", "--record", id, "--from", "good.backup").done().says("Restored contacts " + c.ann + ` of organization \S+\n`)
 	if got := s.get(c.key, c.ann); got.ID != c.ann {
 		t.Errorf("got %+v", got)
@@ -165,4 +167,40 @@ func TestRestoreRecord(t *testing.T) {
 	}
 	s.stop()
 	c.p.passesCheck()
+}
+
+// TestBackupNamesMissing checks that a backup of a damaged store names what is missing apart from what is replaced, and
+// warns about addresses that are no longer suppressed.
+func TestBackupNamesMissing(t *testing.T) {
+	t.Parallel()
+	c := newCheckFixture(t)
+	s := c.p.serve()
+	s.do(http.StatusCreated, c.key, "POST", "/v1/suppressions", `{"email": "eve@acme.example"}`)
+	lost := s.id(s.do(http.StatusCreated, c.key, "POST", "/v1/suppressions", `{"email": "gus@acme.example"}`))
+	s.stop()
+	c.damage()
+	var user uuid.UUID
+	c.editStore(func(_ *bolt.Tx, of func(string) *bolt.Bucket) error {
+		flip := func(b *bolt.Bucket, key []byte) error {
+			value := bytes.Clone(b.Get(key))
+			value[len(value)-3] ^= 4
+			return b.Put(key, value)
+		}
+		key, _ := of("users.rec").Cursor().First()
+		user = uuid.UUID(key)
+		id := uuid.MustParse(lost)
+		subject, _ := of("suppressions.key.subject").Cursor().Seek([]byte("gus@"))
+		return errors.Join(flip(of("users.rec"), user[:]), flip(of("suppressions.rec"), id[:]),
+			of("suppressions.key.subject").Delete(bytes.Clone(subject)))
+	})
+	got := c.p.run("backup", "some.backup", "--accept-damage")
+	_, said, _ := strings.Cut(got.stdout, "\n")
+	want := fmt.Sprintf(`Missing because it is damaged: contacts %[2]s of organization %[1]s
+Missing because it is damaged: suppressions %[3]s of organization %[1]s
+Replaced because it is damaged: users %[4]s of organization %[1]s
+WARNING: suppressions %[3]s of organization %[1]s: what it suppressed is not known and can receive email again; restore it from a backup
+`, c.org, c.ann, lost, user)
+	if got.status != 0 || !strings.HasPrefix(got.stdout, "Wrote some.backup: ") || said != want {
+		t.Errorf("backup exits with %d and prints\n%s, want\n%s", got.status, got.stdout, want)
+	}
 }
