@@ -272,9 +272,27 @@ func (s *Store) create(dir string) error {
 	return syncDir(dir)
 }
 
-// InPlace returns an error if the file at the store's path is no longer the open one. Everything that
-// is written then goes to a file that the next start does not find.
+// InPlace returns an error if the file at the store's path is no longer the open one, or is shorter than it must be.
+// In the first case, everything that is written goes to a file that the next start does not find.
 func (s *Store) InPlace() error {
+	if err := s.hasSize(s.file.Size()); err != nil { // also protects bbolt from reading meta pages that are gone
+		return err
+	}
+	size := int64(0)
+	err := guard(func() error {
+		return s.db.View(func(btx *bolt.Tx) error {
+			size = btx.Size()
+			return nil
+		})
+	})
+	if err != nil {
+		return fault.New(fault.Unavailable, "the store file cannot be read")
+	}
+	return s.hasSize(size)
+}
+
+// hasSize returns an error unless the file at the store's path is the open one and has at least the size.
+func (s *Store) hasSize(size int64) error {
 	there, err := os.Stat(s.path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -283,6 +301,8 @@ func (s *Store) InPlace() error {
 		return fault.New(fault.Unavailable, "the store file cannot be found")
 	case !os.SameFile(s.file, there):
 		return fault.New(fault.Unavailable, "the store file was replaced while the server runs")
+	case there.Size() < size:
+		return fault.New(fault.Unavailable, "the store file was truncated while the server runs")
 	}
 	return nil
 }
