@@ -48,7 +48,7 @@ var openIndexes = sync.OnceValue(func() *sync.Map {
 	}
 	scorch.RegistryEventCallbacks[callbackName] = func(e scorch.Event) bool {
 		if e.Kind == scorch.EventKindPreMergeCheck { // in the goroutine that merges
-			giveWay()
+			turn.GiveWay()
 		}
 		return true
 	}
@@ -180,7 +180,7 @@ func (d *diskIndex) write(batch *bleve.Batch, next indexState) (wait func() erro
 	batch.SetInternal(stateKey, next.encode())
 	done := make(chan error, 1)
 	go func() {
-		giveWay()
+		turn.GiveWay()
 		done <- recoverDamage(func() error { return d.index.Batch(batch) })
 	}()
 	return func() (err error) {

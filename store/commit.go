@@ -23,6 +23,20 @@ const (
 	maxBatchTime  = 20 * time.Millisecond
 )
 
+// share is how long an Update that can be continued by another one runs while others wait.
+const share = 3 * time.Millisecond
+
+// MustYield reports whether the Update should end, because it has run for its share while others wait for it. What is
+// left belongs into another Update.
+func (tx *Tx) MustYield() bool {
+	if tx.runs == nil || tx.runs() < share {
+		return false
+	}
+	tx.store.mu.Lock()
+	defer tx.store.mu.Unlock()
+	return tx.isShared || tx.store.queue.Len() > 0
+}
+
 // commitLoop is the only writer. Updates that arrive during a commit share the next one. A single
 // writer never waits for others, and concurrent writers share the cost of an fsync. Organizations take
 // turns.
@@ -104,7 +118,8 @@ func (s *Store) commitBatch(waiting int, take func(n int) []*pending) {
 				continue
 			}
 			tx := newTx(s, btx, p.org)
-			tx.actor, tx.writable = p.actor, true
+			tx.actor, tx.writable, tx.isShared = p.actor, true, len(batch) > 1
+			tx.runs = func() time.Duration { return watch() - began }
 			p.tx = tx
 			if tx.orgBkt == nil {
 				if p.err = isGone(btx, p.org); p.err != nil {

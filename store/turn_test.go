@@ -57,3 +57,37 @@ func TestWritersTakeTurns(t *testing.T) {
 		t.Errorf("%d commits, want 2: the long one and the rest (error %v)", st.Commits.Count, err)
 	}
 }
+
+// An Update that can be continued yields when it has run for its share and others wait for its commit, or are part of it.
+func TestMustYield(t *testing.T) {
+	clock := newClock()
+	s := open(t, t.TempDir(), clock.options())
+	var all sync.WaitGroup
+	update := func(fn func(*Tx)) {
+		if err := s.Update(context.Background(), orgA, boss, func(tx *Tx) error { fn(tx); return nil }); err != nil {
+			t.Error(err)
+		}
+	}
+	yields := func(tx *Tx, when string, want bool) {
+		t.Helper()
+		if got := tx.MustYield(); got != want {
+			t.Errorf("%s: %t, want %t", when, got, want)
+		}
+	}
+	update(func(tx *Tx) {
+		clock.move(share)
+		yields(tx, "alone", false)
+		all.Go(func() { update(func(*Tx) {}) })
+		waitQueued(s, 1)
+		yields(tx, "while another one waits", true)
+		all.Go(func() {
+			update(func(tx *Tx) {
+				yields(tx, "at the beginning", false)
+				clock.move(share)
+				yields(tx, "after another one of the same commit", true)
+			})
+		})
+		waitQueued(s, 2)
+	})
+	all.Wait()
+}

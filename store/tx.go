@@ -32,6 +32,8 @@ type Tx struct {
 	actor    Actor
 	now      time.Time
 	writable bool
+	isShared bool                 // its commit contains other Updates
+	runs     func() time.Duration // for how long its Update has run
 
 	buckets   map[string]*bolt.Bucket
 	writes    map[string]*btree.Map[string, []byte] // a nil value is a deletion

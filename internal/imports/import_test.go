@@ -321,7 +321,22 @@ func TestRetention(t *testing.T) {
 
 // TestDryRun compares a dry run with the import.
 func TestDryRun(t *testing.T) {
-	app := apptest.New(t)
+	t.Run("alone", func(t *testing.T) {
+		if parts := testDryRun(t, apptest.New(t)); parts != 4 { // a header and three batches
+			t.Errorf("the rejects have %d parts, want 4", parts)
+		}
+	})
+	t.Run("beside other writers", func(t *testing.T) {
+		app := apptest.New(t)
+		defer app.WriteAlways()()
+		if parts := testDryRun(t, app); parts <= 4 {
+			t.Errorf("the rejects have %d parts: other writers waited for whole batches", parts)
+		}
+	})
+}
+
+// testDryRun returns how many parts the rejects of the import have, one for each transaction that rejects rows.
+func testDryRun(t *testing.T, app *apptest.App) (parts int) {
 	org := app.Org("Acme")
 	file := people(2500) + "p7@x.example,Again,CTO\nnew@x.example,New,CTO\nnew@x.example,New,CEO\n"
 	dry := org.Write.Post(path, apptest.NewForm(file, `{"entity": "contacts", "dry_run": true}`)).Is(202).ID()
@@ -338,4 +353,12 @@ func TestDryRun(t *testing.T) {
 	if ra, rb := org.Read.Get(path+"/"+dry+"/rejects"), org.Read.Get(path+"/"+real+"/rejects"); string(ra.Body) != string(rb.Body) {
 		t.Error("the rejects differ")
 	}
+	err := app.Store.View(org.ID, func(tx *store.Tx) (err error) {
+		parts, err = app.Imports.Rejects(tx, uuid.MustParse(real))
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return parts
 }

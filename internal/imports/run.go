@@ -157,8 +157,14 @@ func (r *run) run(ctx context.Context) error {
 		if b.err != nil {
 			return b.err
 		}
-		if err := r.write(ctx, &b); err != nil {
-			return err
+		for hasRest := true; hasRest; {
+			written, err := r.write(ctx, &b)
+			if err != nil {
+				return err
+			}
+			if hasRest = written < len(b.rows); hasRest {
+				b.rows, b.ready = b.rows[written:], b.ready.After(written)
+			}
 		}
 		if b.last {
 			return nil
@@ -244,6 +250,7 @@ func (r *run) current(tx *store.Tx) (store.Doc[FileImport], error) {
 // prepareAll reads and converts the rows in batches, while the previous batch is written.
 func (r *run) prepareAll(ctx context.Context, out chan<- batch) {
 	defer close(out)
+	turn.GiveWay()
 	for b := (batch{}); b.err == nil && !b.last; {
 		b = r.prepare(ctx)
 		select {
@@ -276,11 +283,12 @@ func (r *run) prepare(ctx context.Context) (b batch) {
 	return b
 }
 
-// write imports a batch and stores the progress in one transaction. If the process is killed, no row is imported
-// twice and none is lost. The last batch completes the import.
-func (r *run) write(ctx context.Context, b *batch) error {
+// write imports rows of a batch and stores the progress in one transaction. If the process is killed, no row is imported
+// twice and none is lost. It returns how many rows are imported, which are not all if others wait to write. The last row
+// of the last batch completes the import.
+func (r *run) write(ctx context.Context, b *batch) (written int, err error) {
 	i, part := r.imports, 0.0
-	err := i.store.Update(ctx, r.org, r.by, func(tx *store.Tx) error {
+	err = i.store.Update(ctx, r.org, r.by, func(tx *store.Tx) error {
 		doc, err := r.current(tx)
 		if err != nil {
 			return err
@@ -302,11 +310,12 @@ func (r *run) write(ctx context.Context, b *batch) error {
 		for n := range outcomes {
 			r.report.Add(&b.rows[n], &outcomes[n])
 		}
-		if err := r.reject(tx, &rec, b.rows, outcomes); err != nil {
+		written = len(outcomes)
+		if err := r.reject(tx, &rec, b.rows[:written], outcomes); err != nil {
 			return err
 		}
 		rec.Encoding, rec.Warnings = shape.Text(b.encoding), b.warnings
-		if b.last {
+		if b.last && written == len(b.rows) {
 			part = 1
 			return i.finish(tx, doc, rec, &r.report, completed, "")
 		}
@@ -320,11 +329,11 @@ func (r *run) write(ctx context.Context, b *batch) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	r.isAhead = false
 	if r.progress != nil {
 		r.progress(part)
 	}
-	return nil
+	return written, nil
 }

@@ -19,6 +19,11 @@ type ImportBatch struct {
 	seen  *dryKeys // what a dry run of the batch would have written
 }
 
+// After returns the batch without its first n rows, which are written.
+func (b *ImportBatch) After(n int) *ImportBatch {
+	return &ImportBatch{Rows: b.Rows[n:], items: b.items[n:]}
+}
+
 // importItem is a row on its way to a record.
 type importItem struct {
 	body    shape.Value // without references

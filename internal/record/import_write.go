@@ -16,25 +16,32 @@ import (
 // errDryRun reverts what a dry run wrote.
 var errDryRun = errors.New("dry run")
 
-// Write writes a batch in the transaction and returns what became of each row. A row that is refused does
-// not stop the others. A dry run reverts what it has written, but what the caller writes in the
-// transaction stays. Write may be called again for a batch if the transaction is repeated.
-func (im *Importer) Write(tx *store.Tx, b *ImportBatch) ([]rows.Outcome, error) {
-	outcomes := make([]rows.Outcome, len(b.items))
+// Write writes rows of a batch in the transaction and returns what became of them. It ends early when others wait for the
+// transaction; ImportBatch.After has the rest. A row that is refused does not stop the others. A dry run reverts what it
+// has written, but what the caller writes in the transaction stays. Write may be called again for a batch if the
+// transaction is repeated.
+func (im *Importer) Write(tx *store.Tx, b *ImportBatch) (outcomes []rows.Outcome, err error) {
 	write := func() error {
 		known := &found{links: map[string]linked{}, names: map[string]uuid.UUID{}}
 		for i := range b.items {
-			if err := im.write(tx, &b.items[i], &outcomes[i], known, b); err != nil {
+			if i > 0 && tx.MustYield() {
+				return nil
+			}
+			var o rows.Outcome
+			if err := im.write(tx, &b.items[i], &o, known, b); err != nil {
 				return err
 			}
+			outcomes = append(outcomes, o)
 		}
 		return nil
 	}
+	outcomes = make([]rows.Outcome, 0, len(b.items))
 	if im.dry == nil {
-		return outcomes, write()
+		err = write()
+		return outcomes, err
 	}
 	im.dry.begin(b)
-	err := tx.Try(func() error {
+	err = tx.Try(func() error {
 		if err := write(); err != nil {
 			return err
 		}

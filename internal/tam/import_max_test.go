@@ -171,6 +171,26 @@ func TestImportFirst(t *testing.T) {
 	}
 }
 
+// TestImportBesideWriters imports a Preview in many short transactions, because others wait to write.
+func TestImportBesideWriters(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	market(app, 200, 3)
+	preview := prepared(org)
+	stop := app.WriteAlways()
+	operation := org.Write.Post(preview+"/import", nil).Is(202).Text("data.operation_id")
+	app.Work()
+	stop()
+	if got := outcome(org, operation); got != "completed 200 0 0 600 0 0" || used(org) != [2]int{200, 600} {
+		t.Errorf("%s, used %v", got, used(org))
+	}
+	for entity, want := range map[string]int{"accounts": 200, "contacts": 600} {
+		if n := org.Read.Post("/v1/"+entity+"/list", nil).Is(200).Int("pagination.total_count"); n != want {
+			t.Errorf("%d %s, want %d", n, entity, want)
+		}
+	}
+}
+
 // TestImportWithinBalance imports as many members as the balance allows.
 func TestImportWithinBalance(t *testing.T) {
 	app := apptest.New(t)

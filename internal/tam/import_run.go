@@ -16,7 +16,7 @@ import (
 // ImportJob is the kind of the job that runs an Import.
 const ImportJob = "tam.import"
 
-// importBatchSize is how many members one transaction imports. Other writers wait while it runs.
+// importBatchSize is how many members one transaction imports, if no others wait to write.
 const importBatchSize = 1000
 
 // importJob runs an Import. It continues an Import that was interrupted.
@@ -90,7 +90,7 @@ func (m *importRun) current(tx *store.Tx) (store.Doc[Import], error) {
 	return doc, err
 }
 
-// importBatch is a number of selected members that one transaction imports.
+// importBatch is a number of selected members that are read together.
 type importBatch struct {
 	from int // the number of selected members before them
 	rows []importRow
@@ -108,8 +108,12 @@ func (m *importRun) run(ctx context.Context) error {
 		if b.err != nil {
 			return b.err
 		}
-		if err := m.write(ctx, b); err != nil {
-			return err
+		for len(b.rows) > 0 {
+			imported, err := m.write(ctx, b)
+			if err != nil {
+				return err
+			}
+			b.from, b.rows = b.from+imported, b.rows[imported:]
 		}
 	}
 	return ctx.Err()
@@ -151,10 +155,11 @@ func (m *importRun) read(from int) (rows []importRow, err error) {
 	return rows, err
 }
 
-// write imports a batch and stores the new position in one transaction. If the process is killed,
-// no member is imported twice and none is lost. The last batch completes the Import.
-func (m *importRun) write(ctx context.Context, b importBatch) error {
-	return m.tam.store.Update(ctx, m.job.Org, m.actor(), func(tx *store.Tx) error {
+// write imports members of a batch and stores the new position in one transaction. If the process is killed,
+// no member is imported twice and none is lost. It returns how many members are imported, which are not all if others
+// wait to write. The last member completes the Import.
+func (m *importRun) write(ctx context.Context, b importBatch) (imported int, err error) {
+	err = m.tam.store.Update(ctx, m.job.Org, m.actor(), func(tx *store.Tx) error {
 		doc, err := m.current(tx)
 		if err != nil {
 			return err
@@ -163,10 +168,10 @@ func (m *importRun) write(ctx context.Context, b importBatch) error {
 		if rec.private.Done != b.from {
 			return fmt.Errorf("Import %s: %d members are imported, but the batch starts after %d", m.id, rec.private.Done, b.from)
 		}
-		if err := m.importRows(tx, &rec, b.rows); err != nil {
+		if imported, err = m.importRows(tx, &rec, b.rows); err != nil {
 			return err
 		}
-		rec.private.Done += len(b.rows)
+		rec.private.Done += imported
 		if rec.private.Done == m.members {
 			rec.Progress = shape.NumberOf(1)
 			return m.end(tx, doc, rec, importCompleted)
@@ -175,6 +180,7 @@ func (m *importRun) write(ctx context.Context, b importBatch) error {
 		_, err = m.tam.Imports.Update(tx, doc, rec, []string{"status", "progress", "accounts", "contacts"})
 		return err
 	})
+	return imported, err
 }
 
 // fail ends an Import that cannot continue. It releases the remaining reservation in the monthly

@@ -87,18 +87,19 @@ type importTx struct {
 	field                    *shape.CustomField // the field of the answers, or nil if it was deleted
 }
 
-// importRows imports members and updates the counts of the Import.
-func (m *importRun) importRows(tx *store.Tx, rec *Import, rows []importRow) error {
+// importRows imports members until others wait for the transaction, and updates the counts of the Import.
+func (m *importRun) importRows(tx *store.Tx, rec *Import, rows []importRow) (imported int, err error) {
 	k := &importTx{run: m, tx: tx, rec: rec}
 	if err := k.load(); err != nil {
-		return err
+		return 0, err
 	}
-	for i := range rows {
-		if err := k.importMember(&rows[i]); err != nil {
-			return err
+	for imported < len(rows) && (imported == 0 || !tx.MustYield()) {
+		if err := k.importMember(&rows[imported]); err != nil {
+			return 0, err
 		}
+		imported++
 	}
-	return m.tam.setUsed(tx, rec.CreatedAt.Std(), k.used)
+	return imported, m.tam.setUsed(tx, rec.CreatedAt.Std(), k.used)
 }
 
 // load reads everything that may have changed since the previous transaction.

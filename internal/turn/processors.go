@@ -6,7 +6,7 @@ import "runtime"
 var processors = runtime.GOMAXPROCS(0)
 
 // spareThreads is how many threads may run in addition to one for each processor.
-const spareThreads = 2
+const spareThreads = 4
 
 // Processors returns the number of processors that the program may use.
 func Processors() int { return processors }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
+	"prospector/internal/turn"
 	"prospector/store"
 )
 
@@ -62,7 +63,8 @@ func New(s *store.Store, log *slog.Logger, handlers map[string]Handler) *Worker 
 	}
 }
 
-// Limit sets how many jobs of a kind may run at the same time, of which an organization may have half. It must be
+// Limit sets how many jobs of a kind may run at the same time, of which an organization may have half. They are long and
+// give way to requests. It must be
 // called before Run.
 func (w *Worker) Limit(kind string, limit int) { w.limits[kind] = limit }
 
@@ -130,6 +132,9 @@ func (w *Worker) run(ctx context.Context, job store.Job) {
 	case <-ctx.Done(): // the job may have been interrupted after Due read it
 	default:
 		if w.isDue(job) {
+			if _, isLong := w.limits[job.Kind]; isLong {
+				turn.GiveWay()
+			}
 			w.do(ctx, job)
 		}
 	}

@@ -1,4 +1,4 @@
-package index
+package turn
 
 import (
 	"runtime"
@@ -9,9 +9,9 @@ import (
 // niceness is the priority of background work. A thread that has it gets a tenth of a processor that another one needs.
 const niceness = 10
 
-// giveWay makes the rest of the calling goroutine background work, which gives way to requests. The goroutine keeps
+// GiveWay makes the rest of the calling goroutine background work, which gives way to requests. The goroutine keeps
 // its thread until both end, because a thread may not raise its priority again.
-func giveWay() {
+func GiveWay() {
 	runtime.LockOSThread()
 	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), niceness)
 }
