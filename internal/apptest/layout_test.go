@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 	"internal/mail":             {"internal/address"},
 	"internal/webhook":          {"internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
 	"internal/bulk":             {"internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
-	"internal/worker":           {"internal/fault", "store"},
+	"internal/worker":           {"internal/fault", "internal/turn", "store"},
 	"internal/record":           {"internal/rows", "internal/filter", "internal/shape", "internal/fault", "index", "store"},
 	"index":                     {"internal/filter", "internal/shape", "internal/turn", "store"},
 	"store":                     {"internal/fault", "internal/turn"},
@@ -64,7 +64,7 @@ var owners = map[string][]string{
 	"github.com/wneessen/go-mail":         {"internal/mail"},
 	"golang.org/x/crypto":                 {"internal/identity"},
 	"golang.org/x/net":                    {"internal/address", "internal/webhook"},
-	"golang.org/x/sys":                    {"index", "internal/admin"},
+	"golang.org/x/sys":                    {"internal/admin", "internal/turn"},
 	"golang.org/x/text":                   {"internal/address", "internal/rows"},
 }
 
