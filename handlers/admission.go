@@ -19,6 +19,9 @@ import (
 // consoleHeader marks the requests of the console. A page of another site cannot send it.
 const consoleHeader = "X-Prospector-Console"
 
+// userHeader names the user for whom the console was loaded. The cookie of a browser may be another user's by now.
+const userHeader = "X-Prospector-User"
+
 // admit authenticates the caller, counts the request against the rate limit and waits until it may be in
 // progress.
 func (c *call) admit(h http.Header) (err error) {
@@ -56,7 +59,11 @@ func (c *call) authenticate() (p identity.Principal, err error) {
 	if err := c.api.checkSameSite(c.request); err != nil {
 		return identity.Principal{}, err
 	}
-	return c.api.Identity.AuthenticateSession(cookie.Value)
+	p, err = c.api.Identity.AuthenticateSession(cookie.Value)
+	if user := c.request.Header.Get(userHeader); err == nil && user != "" && user != p.User.String() {
+		return identity.Principal{}, fault.New(fault.Unauthorized, "the session belongs to another user than the header %s names", userHeader)
+	}
+	return p, err
 }
 
 // isPublic reports whether a request under /v1 requires no credential.

@@ -13,7 +13,7 @@ var groups = []apiTag{
 	{"users", "The users of the organization."},
 	{"api-keys", "The API keys of the organization."},
 	{"me", "The user and organization of the API key or session."},
-	{"sessions", "Sign-ins to the console. A request with the cookie of a session must have the header `X-Prospector-Console: 1` and, unless it is a GET, an Origin of this server."},
+	{"sessions", "Sign-ins to the console. A request with the cookie of a session must have the header `X-Prospector-Console: 1` and, unless it is a GET, an Origin of this server. A request with the header `X-Prospector-User` is refused unless it names the user of the session."},
 	{"accounts", "The companies that the organization sells to."},
 	{"contacts", "The people at these companies."},
 	{"tam", "The total addressable market: Previews of matching companies and people, and their Imports."},

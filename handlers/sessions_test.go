@@ -250,3 +250,16 @@ func TestPreferences(t *testing.T) {
 	session.Do("PUT", "/v1/me/preferences", `{"values": {"a": "`+strings.Repeat("a", 16<<10)+`"}}`).Fails(422, "validation_failed", "values: must have at most 16384 bytes, not 16392")
 	session.Get("/v1/me/preferences").Is(200, `{"data": {"values": {"theme": "dark"}}, "meta": "<any>"}`)
 }
+
+// TestUserOfPage requires that a page acts only for the user for whom it was loaded.
+func TestUserOfPage(t *testing.T) {
+	app := apptest.New(t)
+	acme, other := app.Org("Acme"), app.Org("Initech")
+	session := acme.Session()
+	session.Do("POST", "/v1/contacts", `{"email": "bill@initech.example"}`, "X-Prospector-User", acme.User.String()).Is(201)
+	for _, user := range []string{other.User.String(), "nobody"} {
+		session.Do("POST", "/v1/contacts", `{"email": "peter@initech.example"}`, "X-Prospector-User", user).Is(401)
+		session.Do("GET", "/v1/me", nil, "X-Prospector-User", user).Is(401)
+	}
+	shows(t, session.Post("/v1/contacts/list", `{}`).Is(200), `{"pagination.total_count": 1}`)
+}

@@ -125,3 +125,57 @@ func TestForgedRequests(t *testing.T) {
 		})
 	}
 }
+
+// TestAnotherUserSignsIn requires that a page never acts for another user than the one for whom it was loaded: neither if
+// somebody else signs in after the session has ended, nor if that happens in another tab.
+func TestAnotherUserSignsIn(t *testing.T) {
+	const password = "somebody else's password"
+	b := open(t, 1280)
+	b.expected = append(b.expected, "status of 401", "username fields")
+	email := fmt.Sprintf("else%d@northwind.example", b.number)
+	user := shared.create(t, "/v1/users", map[string]any{"email": email, "first_name": "Elsa", "access": "write"})
+	link := shared.call(t, http.MethodPost, "/v1/users/"+user+"/invite", map[string]any{})["data"].(map[string]any)["url"].(string)
+	b.run(chromedp.Navigate(link))
+	b.until(find("button", "Continue"))
+	b.keys(password + kb.Enter)
+	b.loaded()
+
+	fill := func(name string) {
+		b.visit("/contacts")
+		b.click("button", "New contact")
+		b.focus("[data-field=first_name]")
+		b.keys(name)
+		b.focus("[data-field=email]")
+		b.keys(strings.ToLower(name) + "@text.example")
+	}
+	isElsa := `location.pathname === '/app/' && !document.querySelector('dialog[open]') && document.querySelector('.end button')?.innerText.includes('Elsa')`
+	first, second := fmt.Sprint("Ended", b.number), fmt.Sprint("Elsewhere", b.number)
+
+	b.signInAsNew()
+	fill(first)
+	b.run(network.ClearBrowserCookies())
+	b.click("button", "Create")
+	b.shows("Your session has ended")
+	b.focus("[data-field=email]")
+	_ = eval[bool](b, `document.activeElement.select() || true`)
+	b.keys(email)
+	b.focus("[data-field=password]")
+	b.keys(password + kb.Enter)
+	b.until(isElsa)
+
+	b.signInAsNew()
+	fill(second)
+	signIn := fmt.Sprintf(`fetch('/v1/sessions', { method: 'POST', headers: { 'Content-Type': 'application/json', 'X-Prospector-Console': '1' }, body: JSON.stringify({ email: %s, password: %s }) }).then((answer) => answer.status)`, quote(email), quote(password))
+	if status := eval[int](b, signIn); status != http.StatusCreated { // as another tab does, which shares the cookie
+		t.Fatalf("the sign-in has status %d", status)
+	}
+	b.click("button", "Create")
+	b.until(isElsa)
+
+	for _, name := range []string{first, second} {
+		found := shared.call(t, http.MethodPost, "/v1/contacts/list", map[string]any{"filters": []any{map[string]any{"field": "first_name", "condition": "is", "value": name}}})
+		if n := found["pagination"].(map[string]any)["total_count"]; n != 0.0 {
+			t.Errorf("%v contacts are called %s", n, name)
+		}
+	}
+}

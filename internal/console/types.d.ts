@@ -11,7 +11,7 @@ type Field = {
 type Schema = { entity: string; default_sort: string; fields: Field[] };
 
 // A request: key makes a repeated POST harmless, match is the ETag that a PATCH expects, quiet leaves
-// failures that the console could wait for or sign in for to the caller.
+// failures that the console could wait for or sign in for to the caller, and is a request of whoever is signed in.
 type RequestOptions = { signal?: AbortSignal; key?: string; match?: string; quiet?: boolean };
 
 // The state of a list in its URL.

@@ -16,11 +16,11 @@ export class ApiError extends Error {
 }
 
 /**
- * What main.js and foot.js add: a sign-in over the page, a bar while the service cannot be reached, and what follows a
- * use of the session.
- * @type {{signIn: () => Promise<void>, wait: (seconds: number, why: string, signal?: AbortSignal) => Promise<void>, used: () => void}}
+ * What main.js and foot.js add: a sign-in over the page, the headers of every request, a bar while the service cannot be reached,
+ * and what follows a use of the session.
+ * @type {{signIn: () => Promise<void>, headers: Record<string, string>, wait: (seconds: number, why: string, signal?: AbortSignal) => Promise<void>, used: () => void}}
  */
-export const hooks = { signIn: () => Promise.reject(new Error('signed out')), wait: () => Promise.resolve(), used: () => {} };
+export const hooks = { headers: { 'X-Prospector-Console': '1' }, signIn: () => Promise.reject(new Error('signed out')), wait: () => Promise.resolve(), used: () => {} };
 
 const maxConcurrent = 6;
 let running = 0;
@@ -74,8 +74,8 @@ export async function request(method, path, body, options = {}) {
 
 /** @param {string} method @param {string} path @param {unknown} body @param {RequestOptions} options */
 async function once(method, path, body, options) {
-  /** @type {Record<string, string>} */
-  const headers = { 'X-Prospector-Console': '1' };
+  const headers = { ...hooks.headers };
+  if (options.quiet) delete headers['X-Prospector-User'];
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   if (options.key) headers['Idempotency-Key'] = options.key;
   if (options.match) headers['If-Match'] = options.match;

@@ -78,11 +78,19 @@ function failure(error) {
     ${button(t('Try again'), () => session.me ? reload() : location.reload())}<a class="button" href=${link('/')}>${t('Home')}</a></p></div>`;
 }
 
-/** Asks for the password. Over a page, so that what was typed there stays. @param {boolean} overPage */
-async function askToSignIn(overPage) {
+/** Asks for the password, over a page so that what was typed there stays. The page of another user must not do anything, so it ends here. */
+async function askToSignIn() {
+  if (!session.me) return signInPage();
   for (;;) {
-    const done = overPage ? await signInDialog() : await signInPage();
-    if (done) return;
+    const me = await get('/v1/me', { quiet: true }).catch((error) => {
+      if (error.status !== 401) throw error;
+    });
+    if (me?.user_id === session.me.user_id) return;
+    if (me) {
+      location.assign(link('/'));
+      return new Promise(() => {});
+    }
+    await signInDialog();
   }
 }
 
@@ -127,7 +135,7 @@ async function openPalette() {
 let signingIn = null;
 
 hooks.signIn = () => {
-  signingIn ??= askToSignIn(session.me !== null).finally(() => {
+  signingIn ??= askToSignIn().finally(() => {
     signingIn = null;
   });
   return signingIn;
@@ -196,6 +204,7 @@ async function begin() {
     history.replaceState(null, '', link('/'));
   }
   session.me = /** @type {any} */ (await get('/v1/me'));
+  hooks.headers['X-Prospector-User'] = session.me?.user_id || '';
   [session.organization] = await Promise.all([get('/v1/organization'), readPreferences()]);
   setZone(session.organization?.time_zone || 'UTC');
   document.addEventListener('click', (event) => {

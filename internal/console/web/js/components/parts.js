@@ -1,5 +1,6 @@
 // @ts-check
 // Small pieces that many pages share.
+import { hooks } from '../api.js';
 import { html, keyed, render } from '../dom.js';
 import { dateTime, words } from '../format.js';
 import { link } from '../router.js';
@@ -67,7 +68,7 @@ export const when = (value) => (value ? dateTime(value) : '—');
 
 /** Saves what the service answers as a file. @param {string} path @param {string} name @param {unknown} [body] what to post */
 export async function download(path, name, body) {
-  const answer = await fetch(path, { method: body ? 'POST' : 'GET', headers: { ...(body ? { 'Content-Type': 'application/json' } : {}), 'X-Prospector-Console': '1' }, body: body ? JSON.stringify(body) : undefined });
+  const answer = await fetch(path, { method: body ? 'POST' : 'GET', headers: { ...(body ? { 'Content-Type': 'application/json' } : {}), ...hooks.headers }, body: body ? JSON.stringify(body) : undefined });
   if (!answer.ok) throw new Error(t('The download failed.'));
   const url = URL.createObjectURL(await answer.blob());
   const anchor = document.createElement('a');

@@ -32,7 +32,7 @@ async function send(path, options, file, name, signal, progress) {
     return await new Promise((resolve, reject) => {
       const x = new XMLHttpRequest();
       x.open('POST', path);
-      x.setRequestHeader('X-Prospector-Console', '1');
+      for (const [header, value] of Object.entries(hooks.headers)) x.setRequestHeader(header, value);
       x.responseType = 'json';
       x.upload.onprogress = (e) => progress?.(e.loaded / e.total);
       x.onload = () => (x.status < 300 ? resolve(x.response.data) : reject(new ApiError(x.status, x.response?.error?.code, x.response?.error?.message || x.statusText, x.response?.error?.details || [], 0)));
