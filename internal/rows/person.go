@@ -19,17 +19,33 @@ func Email(text string) (first string, others []string, ok bool) {
 	if a, err := mail.ParseAddress(text); err == nil && address.IsEmail(a.Address) {
 		return a.Address, nil, true
 	}
-	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;|/<>()[]", r) }) {
-		part = withoutMailto(strings.Trim(part, `"'.:`))
-		switch {
-		case !address.IsEmail(part) || !strings.Contains(address.DomainOf(part), ".") || part == first || slices.Contains(others, part):
-		case first == "":
-			first = part
-		default:
-			others = append(others, part)
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",;|/<>()[]", r) }) {
+		others = append(others, emailsIn(part)...)
+	}
+	if len(others) == 0 {
+		return "", nil, false
+	}
+	unique := others[:0]
+	for _, email := range others {
+		if !slices.Contains(unique, email) {
+			unique = append(unique, email)
 		}
 	}
-	return first, others, first != ""
+	return unique[0], unique[1:], true
+}
+
+// emailsIn returns the addresses at the beginning of a text, also after a label such as "private:". In "ann lee@x.example"
+// it finds none, because that is a mistyped address and not that of lee.
+func emailsIn(text string) (emails []string) {
+	for _, word := range strings.Fields(text) {
+		email := withoutMailto(strings.Trim(word, `"'.:`))
+		if address.IsEmail(email) && strings.Contains(address.DomainOf(email), ".") {
+			emails = append(emails, email)
+		} else if !strings.HasSuffix(word, ":") {
+			break
+		}
+	}
+	return emails
 }
 
 func withoutMailto(text string) string {

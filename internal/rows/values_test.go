@@ -108,13 +108,14 @@ func TestEmails(t *testing.T) {
 	for text, want := range map[string][]string{
 		"a@x.example": {"a@x.example"}, "mailto:a@x.example?subject=x": {"a@x.example"}, "MAILTO:a@x.example": {"a@x.example"}, "Ada Berg <a@x.example>": {"a@x.example"}, `"Berg, Ada" <a@x.example>`: {"a@x.example"},
 		"a@x.example; b@x.example": {"a@x.example", "b@x.example"}, "a@x.example, a@x.example": {"a@x.example"}, "a@x.example / b@x.example": {"a@x.example", "b@x.example"}, "\u200ba@x.example\u00a0": {"a@x.example"}, "<a@x.example>": {"a@x.example"},
-		"Ada (a@x.example)": {"a@x.example"}, "a@x.example.": {"a@x.example"},
+		"Ada (a@x.example)": {"a@x.example"}, "a@x.example.": {"a@x.example"}, "a@x.example b@x.example a@x.example": {"a@x.example", "b@x.example"},
+		"a@x.example private": {"a@x.example"}, "private: a@x.example, work: b@x.example": {"a@x.example", "b@x.example"},
 	} {
 		if first, others, ok := Email(text); !ok || !slices.Equal(append([]string{first}, others...), want) {
 			t.Errorf("%q has %q, %q", text, first, others)
 		}
 	}
-	for _, text := range []string{"", "none", "a@", "@x.example", "a@@x.example", "a at x.example"} {
+	for _, text := range []string{"", "none", "a@", "@x.example", "a@@x.example", "a at x.example", "ada berg@x.example"} {
 		if first, _, ok := Email(text); ok {
 			t.Errorf("%q has %q", text, first)
 		}
