@@ -339,6 +339,7 @@ func TestTrash(t *testing.T) {
 		b.click(".toast button", "Undo")
 		b.until(`location.pathname.endsWith('` + id + `') && document.querySelector('h1').innerText.includes('Thrown')`)
 		exists(true)
+		b.until(`/Restored by Ada[^]*Deleted by Ada[^]*Created by/.test(document.querySelector('.timeline')?.innerText)`)
 
 		row := `tr:has(td:first-child span.clip)`
 		deleteIt()

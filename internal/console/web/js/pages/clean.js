@@ -43,7 +43,7 @@ export const duplicatesPage = {
     return html`<div class="page full">${heading({ up: [kind.path, kind.title], title: t('Duplicates'), note: group && tn(group.count, '{n} {title} with the same {by}: {value}', '{n} {title} with the same {by}: {value}', { title: kind.title.toLowerCase(), by: words(group.by).toLowerCase(), value: group.value }),
       actions: html`${after && at('', t('First group'))}${next && at(next, t('Next group'))}` })}
       <div class="tabs">${['contacts', 'accounts'].map((name) => html`<a href=${link(`/${name}/duplicates`)} aria-current=${name === kind.entity ? 'page' : null}>${entities[name].title}</a>`)}</div>
-      ${group ? compare(model) : empty(after ? t('That was the last group.') : t('There are no duplicates: no two {kind} share an address, a URL, or a name.', { kind: kind.title.toLowerCase() }))}</div>`;
+      ${group ? compare(model) : empty(after ? t('That was the last group.') : t('There are no duplicates: no two {kind} share an address or a URL, or a name together with the account or country.', { kind: kind.title.toLowerCase() }))}</div>`;
   },
 };
 

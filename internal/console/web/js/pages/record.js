@@ -234,8 +234,10 @@ function past(model) {
 function changeTitle(change) {
   const who = knownName(change.user_id) || t('the service');
   const fields = (change.fields || []).map(words).join(', ');
-  if (change.change === 'created') return t('Created by {who}', { who });
-  return fields ? t('{fields} changed by {who}', { fields, who }) : t('Changed by {who} ({operation})', { who, operation: words(change.operation || '').toLowerCase() });
+  const operation = change.operation || '';
+  if (change.change === 'deleted') return t('Deleted by {who}', { who });
+  if (change.change === 'created') return t(operation.startsWith('restore') ? 'Restored by {who}' : operation.startsWith('import') ? 'Imported by {who}' : 'Created by {who}', { who });
+  return fields ? t('{fields} changed by {who}', { fields, who }) : t('Changed by {who} ({operation})', { who, operation: words(operation).toLowerCase() });
 }
 
 /** @param {Item} model */
