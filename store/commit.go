@@ -27,7 +27,7 @@ const (
 const share = 3 * time.Millisecond
 
 // MustYield reports whether the Update should end, because it has run for its share while others wait for it. What is
-// left belongs into another Update.
+// left belongs in another Update.
 func (tx *Tx) MustYield() bool {
 	if tx.runs == nil || tx.runs() < share {
 		return false

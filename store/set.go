@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -146,13 +147,17 @@ func (s *Sets) find(tx *Tx, owner, id uuid.UUID) (idChunk, error) {
 }
 
 // put writes a changed chunk. It splits a chunk that is too large and merges one that is too small
-// with the next.
+// with the next, unless that is damaged.
 func (s *Sets) put(tx *Tx, c idChunk) error {
 	n := c.len()
 	if n < minChunk {
 		switch {
 		case c.bound != lastID:
 			next, err := s.behind(tx, c)
+			if IsDamagedRecord(err) { // it stays apart
+				s.write(tx, c)
+				return nil
+			}
 			if err != nil {
 				return err
 			}
@@ -202,7 +207,7 @@ func (s *Sets) write(tx *Tx, c idChunk) {
 // Add adds ids, in any order, to the set of a record. It returns the ids that were not in it, in
 // order.
 func (s *Sets) Add(tx *Tx, owner uuid.UUID, ids []uuid.UUID) (added []uuid.UUID, err error) {
-	added, err = s.change(tx, owner, ids, func(c *idChunk, ids, added []uuid.UUID) []uuid.UUID {
+	added, err = s.change(tx, owner, ids, true, func(c *idChunk, ids, added []uuid.UUID) []uuid.UUID {
 		all := make([]byte, 0, len(c.ids)+16*len(ids))
 		at := 0
 		for _, id := range ids {
@@ -224,7 +229,7 @@ func (s *Sets) Add(tx *Tx, owner uuid.UUID, ids []uuid.UUID) (added []uuid.UUID,
 // Remove removes ids, in any order, from the set of a record. It returns the ids that were in it,
 // in order.
 func (s *Sets) Remove(tx *Tx, owner uuid.UUID, ids []uuid.UUID) (removed []uuid.UUID, err error) {
-	removed, err = s.change(tx, owner, ids, func(c *idChunk, ids, removed []uuid.UUID) []uuid.UUID {
+	removed, err = s.change(tx, owner, ids, false, func(c *idChunk, ids, removed []uuid.UUID) []uuid.UUID {
 		left := make([]byte, 0, len(c.ids))
 		at := 0
 		for _, id := range ids {
@@ -243,9 +248,10 @@ func (s *Sets) Remove(tx *Tx, owner uuid.UUID, ids []uuid.UUID) (removed []uuid.
 }
 
 // change calls alter for each chunk that some of the ids belong to. alter changes the chunk and
-// appends the ids that made a difference to changed.
+// appends the ids that made a difference to changed. If the chunk of an id is damaged, the id makes a difference unless
+// the other direction has it, or lacks it, already. A repair restores the chunk from there.
 func (s *Sets) change(
-	tx *Tx, owner uuid.UUID, ids []uuid.UUID, alter func(c *idChunk, ids, changed []uuid.UUID) []uuid.UUID,
+	tx *Tx, owner uuid.UUID, ids []uuid.UUID, adds bool, alter func(c *idChunk, ids, changed []uuid.UUID) []uuid.UUID,
 ) (changed []uuid.UUID, err error) {
 	ids = slices.Clone(ids)
 	slices.SortFunc(ids, CompareIDs)
@@ -253,6 +259,13 @@ func (s *Sets) change(
 	changed = make([]uuid.UUID, 0, len(ids))
 	for len(ids) > 0 {
 		c, err := s.find(tx, owner, ids[0])
+		if IsDamagedRecord(err) {
+			if has := tx.get(s.owners, PairKey(ids[0], owner)) != nil; has != adds {
+				changed = append(changed, ids[0])
+			}
+			ids = ids[1:]
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -341,13 +354,19 @@ func (s *Sets) Owners(tx *Tx, id uuid.UUID) (owners []uuid.UUID, err error) {
 	return owners, err
 }
 
-// Drop removes up to limit ids from the set of a record and reports whether there are more.
+// Drop removes up to limit ids from the set of a record and reports whether there are more. If the set is damaged, it
+// removes all of them, and reads the sets of all records to find them.
 func (s *Sets) Drop(tx *Tx, owner uuid.UUID, limit int) (more bool, err error) {
 	var ids []uuid.UUID
 	err = s.each(tx, owner, uuid.Nil, func(c idChunk) bool {
 		ids = c.appendTo(ids, 0, limit+1)
 		return len(ids) <= limit
 	})
+	if IsDamagedRecord(err) {
+		isChunk := func(key, _ []byte) bool { return bytes.HasPrefix(key, owner[:]) }
+		isOwn := func(key, _ []byte) bool { return len(key) == 32 && bytes.HasSuffix(key, owner[:]) }
+		return false, errors.Join(tx.deleteWhere(s.chunks, isChunk), tx.deleteWhere(s.owners, isOwn))
+	}
 	if err != nil {
 		return false, err
 	}

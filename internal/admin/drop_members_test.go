@@ -150,3 +150,41 @@ func TestRepairCounters(t *testing.T) {
 		t.Errorf("%+v", again)
 	}
 }
+
+// TestChangeDamagedMembers checks that contacts can be created, changed, merged, deleted and restored while the member
+// lists of their audiences are damaged. A repair restores the lists with these changes. A damaged list does not keep an
+// audience from being deleted either.
+func TestChangeDamagedMembers(t *testing.T) {
+	f := newMemberFixture(t)
+	members, _ := json.Marshal(f.contacts)
+	unused := f.Write.Post("/v1/audiences", `{"name": "Unused", "contact_ids": `+string(members)+`}`).Is(201).ID()
+	for _, audience := range []string{f.static, f.dynamic, unused} {
+		f.damage(audience)
+	}
+	contact := func(n int) string { return "/v1/contacts/" + f.contacts[n] }
+	created := f.Write.Post("/v1/contacts", `{"email": "new@x.example"}`).Is(201).ID()
+	f.Write.Patch(contact(0), `{"title": "CTO"}`).Is(200)
+	f.Write.Delete(contact(1)).Is(204)
+	f.Write.Delete(contact(2)).Is(204)
+	f.Write.Post(contact(2)+"/restore", nil).Is(200)
+	f.Write.Post("/v1/contacts/"+created+"/merge", fmt.Sprintf(`{"ids": [%q]}`, f.contacts[3])).Is(200)
+	f.Admin.Delete(contact(4) + "?permanent=true").Is(204)
+	added := f.Write.Post("/v1/contacts", `{"email": "added@x.example"}`).Is(201).ID()
+	body := fmt.Sprintf(`{"contact_ids": [%q, %q]}`, added, f.contacts[0])
+	if n := f.Write.Post("/v1/audiences/"+f.static+"/contacts/add", body).Is(200).Int("data.added"); n != 1 {
+		t.Errorf("%d contacts were added, want 1", n)
+	}
+	f.Write.Post("/v1/audiences/"+f.static+"/contacts/remove", fmt.Sprintf(`{"contact_ids": [%q]}`, f.contacts[0])).Is(200)
+	f.Write.Delete("/v1/audiences/" + unused).Is(204)
+	f.app.Work()
+
+	if result := f.check(CheckInput{Repair: true, Drop: true}); !result.OK {
+		t.Errorf("%+v", result)
+	}
+	f.app.Work()
+	f.requireContacts(f.static, 3)  // the restored one, the one that the merge left, and the one that was added
+	f.requireContacts(f.dynamic, 4) // the changed one too
+	if again := f.check(CheckInput{}); len(again.Problems) > 0 {
+		t.Errorf("%+v", again)
+	}
+}
