@@ -203,13 +203,25 @@ func (b *tab) click(selector, text string) {
 		b.press(selector, text)
 		return
 	}
+	b.hit(find(selector, text))
+}
+
+// clickIn clicks on an element in the row of a table or list that shows a text.
+func (b *tab) clickIn(row, selector, text string) {
+	b.t.Helper()
+	b.hit(fmt.Sprintf(`[...[...document.querySelectorAll('main tr, main li, .popover .item')].find((r) => r.checkVisibility() && r.innerText.includes(%s)).querySelectorAll(%s)].find((e) => (e.innerText || e.getAttribute('aria-label') || '').includes(%s))`, quote(row), quote(selector), quote(text)))
+}
+
+// hit clicks on the element of an expression with the mouse.
+func (b *tab) hit(element string) {
+	b.t.Helper()
 	b.until(fmt.Sprintf(`(() => {
 		const e = %s; if (!e || e.disabled) return false;
 		e.scrollIntoView({ block: 'center', inline: 'nearest' });
 		const r = e.getBoundingClientRect(), at = [r.x + r.width / 2, r.y + r.height / 2], last = window.clickAt;
 		window.clickAt = at;
 		const hit = document.elementFromPoint(...at);
-		return String(at) === String(last) && (e.contains(hit) || hit?.contains(e)); })()`, find(selector, text)))
+		return String(at) === String(last) && (e.contains(hit) || hit?.contains(e)); })()`, element))
 	at := eval[[]float64](b, `(() => { const at = window.clickAt; delete window.clickAt; return at; })()`)
 	b.run(chromedp.MouseClickXY(at[0], at[1]))
 	b.clicks++
@@ -230,6 +242,14 @@ func (b *tab) focus(selector string) {
 	}
 	b.until(find(selector, ""))
 	_ = eval[bool](b, find(selector, "")+`.focus() || true`)
+}
+
+// fill replaces what a field of a form has.
+func (b *tab) fill(name, text string) {
+	b.t.Helper()
+	b.focus("[data-field=" + name + "]")
+	_ = eval[bool](b, `document.activeElement.select() || true`)
+	b.keys(text)
 }
 
 // choose selects an option of a select element, as typing its name does.

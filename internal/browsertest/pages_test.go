@@ -74,6 +74,9 @@ func TestPages(t *testing.T) {
 				if lines := eval[int](b, `new Set([...document.querySelectorAll('.toolbar .menu')].map((e) => e.getBoundingClientRect().top)).size`); lines > 1 {
 					t.Errorf("the menus take %d lines", lines)
 				}
+				if n := eval[int](b, `[...document.querySelectorAll('td .button')].filter((e) => e.getBoundingClientRect().right > e.closest('td').getBoundingClientRect().right + 1).length`); n > 0 {
+					t.Errorf("%d buttons are cut", n)
+				}
 				if cut := eval[string](b, `[...document.querySelectorAll('.table:not(.plain) thead th')].filter((e) => innerWidth > 720 && e.scrollWidth > e.clientWidth).map((e) => e.innerText).join()`); cut != "" {
 					t.Errorf("the headings %s are cut", cut)
 				}

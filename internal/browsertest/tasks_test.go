@@ -225,7 +225,7 @@ func redeliver(b *tab) {
 	b.goTo("Settings")
 	b.click(".tabs a", "Webhooks")
 	b.click("td a", url)
-	b.click("button", "Redeliver")
+	b.click("td button", "Redeliver")
 	for end := time.Now().Add(20 * time.Second); failed() < 2; {
 		if time.Now().After(end) {
 			b.t.Fatal("nothing was delivered again")

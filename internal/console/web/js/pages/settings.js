@@ -1,12 +1,12 @@
 // @ts-check
 // Settings: the organization, users, keys, fields, tags, suppressions, webhooks and one's own sessions.
-import { ApiError, get, getPage, list, patch, post, remove, request } from '../api.js';
+import { ApiError, get, getPage, list, patch, post, remove } from '../api.js';
 import { confirm, form, open } from '../components/dialog.js';
 import { field, optionsOf, typeFields } from '../components/field.js';
 import { button, copy, empty, failed, heading, pairs, soft, status, table, toast, when } from '../components/parts.js';
 import { html } from '../dom.js';
 import { because, dateTime, listOf, shortDay, words } from '../format.js';
-import { link, reload } from '../router.js';
+import { go, link, reload } from '../router.js';
 import { may, session } from '../state.js';
 import { t, tn, why } from '../text.js';
 import { sections } from './entities.js';
@@ -197,7 +197,7 @@ export const webhookPage = {
         ${button(s.status === 'active' ? t('Pause') : t('Activate'), done(() => patch(path, { status: s.status === 'active' ? 'paused' : 'active' })))}
         ${button(t('Redeliver failed…'), () => redeliverFailed(path))}
         ${button(t('Rotate the secret…'), asked(t('Make a new secret? The old one works for another day.'), t('Rotate'), async () => { const made = await post(`${path}/rotate-secret`, {}); await showOnce(t('The new secret'), made.secret, t('It is shown only once.')); }))}
-        ${button(t('Delete…'), asked(t('Delete the webhook?'), t('Delete the webhook'), async () => { await request('DELETE', path); history.back(); }), 'danger')}` })}
+        ${button(t('Delete…'), async () => { if (await confirm({ title: t('Delete the webhook?'), action: t('Delete the webhook'), danger: true })) { await remove(path); await go('/settings/webhooks'); } }, 'danger')}` })}
       ${s.disabled_reason && html`<p class="notice bad">${t('Disabled: {reason}.', { reason: why(s.disabled_reason) })}</p>`}
       ${s.consecutive_failures > 0 && html`<p class="notice bad">${t('The last {n} attempts failed, most recently {when}.', { n: s.consecutive_failures, when: when(s.last_failure_at) })}</p>`}
       <div class="tabs"><a href=${at} aria-current=${filter ? null : 'page'}>${t('All attempts')}</a><a href=${`${at}?status=failed`} aria-current=${filter === 'failed' ? 'page' : null}>${t('Failed')}</a></div>
