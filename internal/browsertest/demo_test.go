@@ -68,7 +68,7 @@ func run(m *testing.M) (code int, err error) {
 	}
 	problems, err := uncovered()
 	if len(problems) > 0 {
-		return 1, fmt.Errorf("the console and the lists in coverage_test.go disagree:\n%s", strings.Join(problems, "\n"))
+		return 1, fmt.Errorf("the console and the list in coverage_test.go disagree:\n%s", strings.Join(problems, "\n"))
 	}
 	return 0, err
 }

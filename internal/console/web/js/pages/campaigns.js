@@ -184,8 +184,8 @@ async function addAudience(model) {
 
 /** @param {Item} model */
 async function retry(model) {
-  const counts = await post(`${at(model)}/retry`, { status: ['failed'], dry_run: true });
-  const n = counts.to_send ?? counts.messages ?? model.stats.messages_failed;
+  const { queued: n } = await post(`${at(model)}/retry`, { status: ['failed'], dry_run: true });
+  if (n === 0) return toast(t('Nobody knows whether these messages arrived. They are not sent again, so that nobody gets one twice.'));
   if (await confirm({ title: tn(n, 'Try {n} message again?', 'Try {n} messages again?'), action: tn(n, 'Send {n} message', 'Send {n} messages') })) {
     await post(`${at(model)}/retry`, { status: ['failed'] }, { key: newKey() });
     await reload();
