@@ -30,8 +30,10 @@ const accesses = optionsOf(['read', 'write', 'admin']);
 const asked = (title, action, act) => async () => {
   if (await confirm({ title, action, danger: true })) { await act().catch(failed); await reload(); }
 };
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let soon;
 /** Shows the page again when what was sent has probably arrived. */
-const later = () => setTimeout(() => void reload(), 1500);
+const later = () => { clearTimeout(soon); soon = setTimeout(() => void reload(), 1500); };
 /** @param {() => Promise<unknown>} act */
 const done = (act) => async () => { await act().catch(failed); await reload(); };
 
@@ -197,7 +199,7 @@ export const webhookPage = {
         ${button(s.status === 'active' ? t('Pause') : t('Activate'), done(() => patch(path, { status: s.status === 'active' ? 'paused' : 'active' })))}
         ${button(t('Redeliver failed…'), () => redeliverFailed(path))}
         ${button(t('Rotate the secret…'), asked(t('Make a new secret? The old one works for another day.'), t('Rotate'), async () => { const made = await post(`${path}/rotate-secret`, {}); await showOnce(t('The new secret'), made.secret, t('It is shown only once.')); }))}
-        ${button(t('Delete…'), async () => { if (await confirm({ title: t('Delete the webhook?'), action: t('Delete the webhook'), danger: true })) { await remove(path); await go('/settings/webhooks'); } }, 'danger')}` })}
+        ${button(t('Delete…'), async () => { if (await confirm({ title: t('Delete the webhook?'), action: t('Delete the webhook'), danger: true })) { clearTimeout(soon); await remove(path); await go('/settings/webhooks'); } }, 'danger')}` })}
       ${s.disabled_reason && html`<p class="notice bad">${t('Disabled: {reason}.', { reason: why(s.disabled_reason) })}</p>`}
       ${s.consecutive_failures > 0 && html`<p class="notice bad">${t('The last {n} attempts failed, most recently {when}.', { n: s.consecutive_failures, when: when(s.last_failure_at) })}</p>`}
       <div class="tabs"><a href=${at} aria-current=${filter ? null : 'page'}>${t('All attempts')}</a><a href=${`${at}?status=failed`} aria-current=${filter === 'failed' ? 'page' : null}>${t('Failed')}</a></div>
