@@ -1,7 +1,7 @@
 // @ts-check
 // The page of one record: its fields, what comes next, and what happened.
-import { ApiError, getPage, is, list, patch, post, remove, request, schemaOf, tags } from '../api.js';
-import { confirm, FormState } from '../components/dialog.js';
+import { ApiError, getPage, inWords, is, list, patch, post, remove, request, schemaOf, tags } from '../api.js';
+import { confirm, FormState, open } from '../components/dialog.js';
 import { control, explain, knownName, nameOf, optionsOf, resolve, resolveAll, yesNo } from '../components/field.js';
 import { allowedValues, guessReference } from '../components/filter.js';
 import { button, failed, heading, inTrash, section, soft, status, toast } from '../components/parts.js';
@@ -160,10 +160,15 @@ function editor(model, f, before) {
   </form>`;
 }
 
-/** Saves one field, if nobody has changed the record meanwhile. @param {any} model @param {string} key @param {any} value */
+/** Saves one field, after a question where people would be written to again. @param {any} model @param {string} key @param {any} value */
 async function save(model, key, value) {
   if (model.isSaving) return;
   if (key === 'do_not_contact' && String(value) === 'false' && !await confirm({ title: t('Allow messages to {name} again?', { name: nameOf(model.record) }), text: t('Running campaigns whose audiences contain this person start to write at once.'), action: t('Allow messages'), danger: true })) return reload();
+  return write(model, key, value);
+}
+
+/** Saves one field, if nobody has changed it meanwhile. @param {any} model @param {string} key @param {any} value */
+async function write(model, key, value) {
   const before = valueAt(model.record, key);
   const f = model.schema.fields.find((/** @type {Item} */ other) => other.key === key);
   const sent = f?.type === 'boolean' ? value === true || value === 'true' : value ?? null;
@@ -176,8 +181,8 @@ async function save(model, key, value) {
     toast(t('{field} saved', { field: f?.label || key }), { undo: async () => { await patch(model.path, second ? { [first]: { ...model.record[first], [second]: before } } : { [key]: before ?? null }); await reload(); } });
     await reload();
   } catch (error) {
-    if (error instanceof ApiError && error.status === 412) return conflict(model, key, sent);
-    if (error instanceof ApiError && error.details.length) model.state.errors[key] = error.details[0].message;
+    if (error instanceof ApiError && error.status === 412) return conflict(model, f, sent);
+    if (error instanceof ApiError && error.details.length) model.state.errors[key] = inWords(error.details[0].message);
     else failed(error);
     update();
   } finally {
@@ -185,20 +190,33 @@ async function save(model, key, value) {
   }
 }
 
-/** Somebody else changed the record: show both values. @param {any} model @param {string} key @param {any} mine */
-async function conflict(model, key, mine) {
+/** Somebody else changed the record: asks which value stays, if the field is the same. @param {any} model @param {Field} f @param {any} mine */
+async function conflict(model, f, mine) {
   model.isSaving = false;
   model.editing = ''; // so that the dialog, which takes the focus, does not save it again
-  const answer = await request('GET', model.path);
-  const theirs = valueAt(answer.body.data, key);
-  const keep = JSON.stringify(theirs ?? null) !== JSON.stringify(mine) && await confirm({
-    title: t('Somebody else has changed this record'), action: t('Keep mine'),
-    text: html`<dl class="pairs"><dt>${t('Mine')}</dt><dd>${String(mine ?? '—')}</dd><dt>${t('Theirs')}</dt><dd>${String(theirs ?? '—')}</dd></dl>`,
-  });
-  model.etag = answer.headers.get('ETag');
-  if (keep) await save(model, key, mine);
-  else await reload();
+  const [answer, history] = await Promise.all([request('GET', model.path), getPage(`${model.path}/history?page_size=50`)]);
+  const { data } = answer.body;
+  const [before, theirs] = [model.record, data].map((record) => valueAt(record, f.key) ?? null);
+  const isEqual = (/** @type {any} */ a, /** @type {any} */ b) => JSON.stringify(a) === JSON.stringify(b);
+  if (isEqual(theirs, mine)) return reload();
+  if (!isEqual(theirs, before)) {
+    const last = history.data.find((c) => c.fields?.includes(f.key.split('.')[0]));
+    if (f.type === 'reference') await resolveAll(f.reference || guessReference(f.key), [mine, theirs].flat());
+    if (last) await resolveAll('users', [last.user_id]);
+    const who = knownName(last?.user_id) || t('Somebody else');
+    const shown = (/** @type {any} */ v) => (f.key === 'tags' ? tagNames(model, v) : display(model, f, v)) || '—';
+    const choice = await open((close) => html`<div class="panel"><h2>${t('{who} has changed the same field', { who })}</h2>
+      <dl class="pairs"><dt>${t('{field}, yours', { field: f.label })}</dt><dd class="wrap" dir="auto">${shown(mine)}</dd><dt>${t('{field}, by {who}', { field: f.label, who })}</dt><dd class="wrap" dir="auto">${shown(theirs)}</dd></dl>
+      <div class="buttons">${button(t('Take theirs'), () => close('theirs'))}<button class="button primary" type="button" autofocus @click=${() => close('mine')}>${t('Keep mine')}</button></div></div>`, 'narrow');
+    if (choice === 'theirs') return reload();
+    if (!choice) return edit(model, f.key, mine);
+  }
+  Object.assign(model, { record: data, etag: answer.headers.get('ETag') });
+  await write(model, f.key, mine);
 }
+
+/** @param {Item} model @param {string[] | null} ids */
+const tagNames = (model, ids) => (ids || []).map((id) => model.tags.find((/** @type {Item} */ tag) => tag.id === id)?.name).join(', ');
 
 /** What comes next for a contact, and why. @param {Item} model */
 function next(model) {
@@ -214,7 +232,7 @@ function nothingNext(model) {
   if (model.record.do_not_contact) return t('Nothing will be sent: the contact has opted out.');
   if (!model.record.email) return t('Nothing will be sent: the contact has no email address.');
   const hasLeft = model.sequences.some((/** @type {Item} */ s) => s.reason === 'left_audience');
-  return t(hasLeft ? 'Nothing is planned. {name} left the audience of a campaign, which does not go on even for those who come back.' : 'Nothing is planned. Add {name} to an audience of a campaign.', { name: nameOf(model.record) });
+  return !may('write') ? t('Nothing is planned.') : t(hasLeft ? 'Nothing is planned. {name} left the audience of a campaign, which does not go on even for those who come back.' : 'Nothing is planned. Add {name} to an audience of a campaign.', { name: nameOf(model.record) });
 }
 
 /** @param {Item} model */
