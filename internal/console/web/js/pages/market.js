@@ -40,7 +40,7 @@ export const marketPage = {
           ${field(model.form, { name: 'ask', label: t('To be answered for each company'), options: model.signals.map((/** @type {Item} */ f) => ({ value: f.id, label: f.ai.question })) })}
           ${model.form.values.ask && field(model.form, { name: 'answer', label: t('The answer must be'), ...answerOf(model) })}</div>`)}</div>
       ${section(t('Funnel'), html`${!model.view.rules.length && !model.view.where && !model.view.q && soft(t('Describe companies first. Counts appear as you type.'))}
-        ${bars(model.funnel)}${model.funnel[0]?.value === 0 && html`<p class="notice warn">${t('The catalogue is empty. The operator fills it with: prospector catalog import.')}</p>`}
+        ${bars(model.funnel)}${model.estimate?.truncated && html`<p class="notice warn">${firstOf(model.estimate)}</p>`}${model.funnel[0]?.value === 0 && html`<p class="notice warn">${t('The catalogue is empty. The operator fills it with: prospector catalog import.')}</p>`}
         ${model.balance.accounts.remaining !== null && html`<p class="soft">${t('{n} accounts left this month', { n: number(model.balance.accounts.remaining) })}</p>`}`)}</div></div>`,
 };
 
@@ -96,6 +96,13 @@ async function count(model) {
 
 /** @param {Item} model */
 async function prepare(model) {
+  const { ask, answer } = model.form.values;
+  if (ask && (answer ?? '') === '') {
+    model.form.errors.answer = t('Choose the answer that a company must have.');
+    return update();
+  }
+  const { request_id, company_filters, ...others } = requestOf(model);
+  if (![company_filters, others].some((part) => Object.keys(part).length) && !await confirm({ title: t('Prepare a Preview of all companies?'), text: model.estimate && firstOf(model.estimate), action: t('Prepare Preview') })) return;
   try {
     const made = await post('/v1/tam/preview', requestOf(model), { key: model.key });
     await go(`/previews/${made.preview_id}`);
@@ -103,6 +110,12 @@ async function prepare(model) {
     toast(/** @type {Error} */ (error).message, { bad: true });
   }
 }
+
+/** How many companies a Preview has, of those that match. @param {any} part */
+const firstOf = ({ truncated, available_total: all, companies, result }) => (truncated ? t('A Preview takes the first {n} of {all} companies that match.', { n: number(companies ?? result.accounts.matched), all: number(all) }) : tn(all, '{n} company matches.', '{n} companies match.'));
+
+/** What an Import of a Preview brings. @param {Item} preview */
+const importOf = ({ result: { accounts, contacts } }) => (accounts.new ? tn(accounts.new, 'Import {n} new company', 'Import {n} new companies') : contacts.new ? tn(contacts.new, 'Import {n} new person', 'Import {n} new people') : t('Import'));
 
 /** @type {PageModule} */
 export const previewPage = {
@@ -132,12 +145,12 @@ export const previewPage = {
     return html`<div class="page list-page">
       ${heading({ up: ['/previews', t('Previews')], title: html`${t('Preview')} <span class="soft">${dateTime(p.created_at)}</span>`, note: marketText(p, model.schema.fields), actions: may('write') && html`
         ${p.status !== 'PREPARING' && button(t('Delete…'), () => deletePreview(model), 'danger')}
-        ${isReady && !p.operation_id && button(tn(p.totals.companies.eligible, 'Import {n} company…', 'Import {n} companies…'), () => take(model), 'primary')}` })}
+        ${isReady && !p.operation_id && button(`${importOf(p)}…`, () => take(model), 'primary')}` })}
       ${p.status === 'PREPARING' && html`<p class="notice">${t('The Preview is being prepared.')}</p>`}
       ${['FAILED', 'CANCELLED'].includes(p.status) && html`<p class="notice bad"><span class="grow">${p.failure_reason ? t('The Preview failed: {why}.', { why: why(p.failure_reason) }) : t('The Preview was cancelled.')}</span>
         ${may('write') && html`${button(t('Try again'), () => again(p.request))}<a class="button" href=${link(`/market${marketOf(p.request)}`)}>${t('Change the market')}</a>`}</p>`}
       ${model.imported && html`<p class=${model.imported.status === 'failed' ? 'notice bad' : 'notice good'}>${model.imported.result || t('This Preview is being imported.')} <a href=${link('/accounts')}>${t('Accounts')}</a></p>`}
-      ${isReady && funnel(model)}${isReady && html`<div class="beside">${model.table.element}${member(model)}</div>`}
+      ${p.truncated && isReady && html`<p class="notice warn">${firstOf(p)}</p>`}${isReady && funnel(model)}${isReady && html`<div class="beside">${model.table.element}${member(model)}</div>`}
       ${selected > 0 && may('write') && html`<div class="notice selection"><strong>${t('{n} selected', { n: number(selected) })}</strong>${button(tn(selected, 'Exclude {n} company…', 'Exclude {n} companies…'), () => exclude(model), 'danger')}</div>`}</div>`;
   },
 };
@@ -231,11 +244,10 @@ async function exclude(model) {
 
 /** Asks how much of a Preview to import: no more than is left this month. @param {Item} model */
 async function take(model) {
-  const n = model.preview.totals.companies.eligible;
   const { accounts, contacts, exceeded } = await get(`/v1/tam/balance?preview_id=${model.preview.preview_id}`);
   const most = (/** @type {Item} */ { over_by, remaining }) => (over_by > 0 ? remaining : null);
   if (await form({
-    title: tn(n, 'Import {n} company?', 'Import {n} companies?'), action: t('Import the Preview'),
+    title: `${importOf(model.preview)}?`, action: t('Import the Preview'),
     body: (state) => html`<p>${t('{accounts} accounts and {contacts} contacts are new.', { accounts: number(accounts.would_add), contacts: number(contacts.would_add) })} ${exceeded && t('That is more than is left this month.')}</p>
       <div class="columns">${field(state, { name: 'max_accounts', label: t('New accounts, at most'), type: 'number' })}${field(state, { name: 'max_contacts', label: t('New contacts, at most'), type: 'number' })}</div>`,
     submit: (state) => post(`${model.path}/import`, state.values, { key: state.key }),
