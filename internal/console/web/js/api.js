@@ -1,13 +1,17 @@
 // @ts-check
 // Calls the public API with the session cookie.
+import { words } from './format.js';
 import { t } from './text.js';
 
+
+/** A message of the API with the names of fields as people know them. What is quoted stays. @param {string} message */
+export const inWords = (message = '') => message.replace(/"[^"]*"|\{\{.*?\}\}|^[a-z]+(?=: )|\b[a-z]+(_[a-z]+)+\b(?!\()/g, (name) => (/\W/.test(name) ? name : words(name)));
 
 /** A refused or failed request. */
 export class ApiError extends Error {
   /** @param {number} status @param {string} code @param {string} message @param {Detail[]} [details] @param {number} [wait] */
   constructor(status, code, message, details = [], wait = 0) {
-    super(message);
+    super(inWords(message));
     this.status = status;
     this.code = code;
     this.details = details;

@@ -42,7 +42,7 @@ function draw() {
         ${navigation.map(([title, links]) => html`${title && html`<h3>${title}</h3>`}${links.filter(([, to]) => to !== '/market' || may('write')).map(([label, to]) => html`<a href=${link(to)} aria-current=${isCurrent(to, path) ? 'page' : null}>${label}</a>`)}`)}
         <div class="end">
           <a href=${link('/settings')} aria-current=${path.startsWith('/settings') ? 'page' : null}>${t('Settings')}</a>
-          <button class="nav-button" type="button" @click=${userMenu}><span class="clip" dir="auto">${session.me.user_first_name || session.me.user_email}</span>${session.me.access === 'read' && html`<span class="soft">${t('read access')}</span>`}</button>
+          <button class="nav-button" type="button" @click=${userMenu}><span class="clip" dir="auto">${session.me.user_first_name || session.me.user_email}${session.me.access === 'read' && t(' · read access')}</span></button>
         </div>
       </nav>
       <main id="main">${content()}</main>
@@ -117,7 +117,9 @@ function signInFields(state) {
 }
 
 function signInDialog() {
-  return form({ title: t('Your session has ended'), action: t('Sign in'), body: signInFields, submit: signIn }, { email: session.me?.user_email });
+  const done = form({ title: t('Your session has ended'), action: t('Sign in'), body: signInFields, submit: signIn }, { email: session.me?.user_email });
+  /** @type {HTMLElement | null} */ (document.querySelector('dialog [type=password]'))?.focus();
+  return done;
 }
 
 function signInPage() {
@@ -208,7 +210,10 @@ async function begin() {
   [session.organization] = await Promise.all([get('/v1/organization'), readPreferences()]);
   setZone(session.organization?.time_zone || 'UTC');
   document.addEventListener('click', (event) => {
-    if (event.target instanceof Element && event.target.closest('nav a')) menuOpen = false;
+    if (!(event.target instanceof Element)) return;
+    if (event.target.closest('nav a')) menuOpen = false;
+    const menu = event.target.closest('details');
+    for (const other of document.querySelectorAll('details.menu')) if (other !== menu) other.removeAttribute('open');
   });
   await start([['/', homePage]], async () => (await import('./pages/routes.js')).routes);
   startFoot();

@@ -42,7 +42,7 @@ export function start(first, all) {
   addEventListener('popstate', async ({ state }) => {
     const to = state?.place ?? place;
     if (to === place) return; // the page was not left after all, or only a part of it was chosen
-    if (!await mayLeave()) return history.go(place - to);
+    if (closeDialogs() || !await mayLeave()) return history.go(place - to); // Back closes a dialog and nothing else
     place = to;
     void show(state.scroll || 0, state.row);
   });
@@ -62,12 +62,20 @@ export function start(first, all) {
 
 const isDirty = () => current.page && current.model?.isDirty;
 
+/** Closes what is open over the page. Returns whether there was anything. */
+function closeDialogs() {
+  const open = document.querySelectorAll('dialog');
+  open.forEach((dialog) => dialog.close());
+  return open.length > 0;
+}
+
 /** Asks before what was entered is lost. */
 const mayLeave = async () => !isDirty() || confirm({ title: t('Leave without saving?'), text: t('What you have entered here is lost.'), action: t('Leave'), danger: true });
 
 /** Goes to a path such as /contacts?q=anna. @param {string} path @param {{replace?: boolean}} [options] */
 export async function go(path, { replace = false } = {}) {
   if (!await mayLeave()) return;
+  closeDialogs(); // one that stays would act on another page
   if (!replace) history.replaceState({ scroll: scrollPosition(), row: current.model?.table?.first, place: place++ }, '');
   history[replace ? 'replaceState' : 'pushState']({ scroll: 0, place }, '', prefix + path);
   await show(0);

@@ -1,6 +1,6 @@
 // @ts-check
 // Dialogs are native. The button of a question names what it does.
-import { ApiError } from '../api.js';
+import { ApiError, inWords } from '../api.js';
 import { html, render } from '../dom.js';
 import { t } from '../text.js';
 
@@ -146,7 +146,7 @@ export class FormState {
   fail(error, within) {
     this.busy = false;
     const details = error instanceof ApiError ? error.details : [];
-    for (const { path, message } of details) this.errors[path.split(/[.[]/)[0]] ??= path.includes('.') || path.includes('[') ? `${path}: ${message}` : message;
+    for (const { path, message } of details) this.errors[path.split(/[.[]/)[0]] ??= path.includes('.') || path.includes('[') ? inWords(`${path}: ${message}`) : inWords(message);
     const known = details.filter(({ path }) => within?.querySelector(`[data-field="${CSS.escape(path.split(/[.[]/)[0])}"]`));
     if (known.length < Math.max(1, details.length)) this.problem = error instanceof Error ? error.message : String(error);
     if (!(error instanceof ApiError)) console.error(error);

@@ -4,7 +4,7 @@ import { hooks } from '../api.js';
 import { html, keyed, render } from '../dom.js';
 import { dateTime, words } from '../format.js';
 import { link } from '../router.js';
-import { t } from '../text.js';
+import { t, tn } from '../text.js';
 
 /** @param {string} label @param {(event: any) => unknown} act @param {string} [kind] primary, danger or plain */
 export const button = (label, act, kind = '') => html`<button class=${`button ${kind}`} type="button" @click=${(e) => attempt(e, act)}>${label}</button>`;
@@ -43,7 +43,7 @@ export const table = (heads, rows) => html`<div class="table plain"><table><thea
 
 /** The top of a page: where it belongs, its name, a line about it, and what can be done. @param {{up?: [string, string], title: unknown, note?: unknown, actions?: unknown}} o */
 export const heading = ({ up, title, note, actions }) => html`<header class="heading"><div class="grow">${up && html`<a class="small" href=${link(up[0])}>‹ ${up[1]}</a>`}
-  <h1 tabindex="-1" dir="auto">${title}</h1>${note && html`<p class="soft" dir="auto">${note}</p>`}</div><div class="buttons">${actions}</div></header>`;
+  <h1 tabindex="-1" dir="auto">${title}</h1>${note && html`<p class="soft" dir="auto">${note}</p>`}${actions === false && html`<p class="soft">${t('Your access lets you read this but not change it. Ask an admin for more.')}</p>`}</div><div class="buttons">${actions}</div></header>`;
 
 /** @param {unknown} text */
 export const soft = (text) => html`<span class="soft">${text}</span>`;
@@ -60,8 +60,8 @@ export const pairs = (rows) => html`<dl class="pairs">${rows.map(([label, value]
 /** What is seen of a record beside its list. @param {string} title @param {unknown} actions @param {() => void} close @param {unknown} content */
 export const beside = (title, actions, close, content) => html`<aside class="peek" aria-label=${title}><header class="heading"><h2 class="grow wrap" dir="auto">${title}</h2>${actions}${button(t('Close'), close)}</header>${content}</aside>`;
 
-/** What becomes of a record that is deleted. */
-export const inTrash = () => t('You can restore it from the trash for 30 days. Other records that refer to it lose that reference.');
+/** What becomes of records that are deleted. */
+export const inTrash = (n = 1) => tn(n, 'You can restore it from the trash for 30 days. Other records lose their references to it.', 'You can restore them from the trash for 30 days. Other records lose their references to them.');
 
 /** @param {string | null | undefined} value */
 export const when = (value) => (value ? dateTime(value) : '—');

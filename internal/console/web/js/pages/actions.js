@@ -70,7 +70,7 @@ async function start(model, change, n, message, undo) {
   const done = (/** @type {Item} */ o) => `${message(o.changed)}${o.failed ? t(', {n} could not be changed', { n: number(o.failed) }) : ''}${o.status === 'completed' ? '' : t(' ({status})', { status: o.status })}`;
   model.table.clearSelection();
   model.isEverything = false;
-  follow({ read: path, cancel: () => post(`${path}/cancel`, {}), href: model.kind.path, label: counted(model, n, 'Changing {n} {kind}', 'Changing {n} {title}'), at: 0, result: '', done, ended: (o) => {
+  follow({ read: path, cancel: () => post(`${path}/cancel`, {}), href: model.kind.path, label: change.delete ? counted(model, n, 'Deleting {n} {kind}', 'Deleting {n} {title}') : counted(model, n, 'Changing {n} {kind}', 'Changing {n} {title}'), seen: () => { model.all = -1; }, at: 0, result: '', done, ended: (o) => {
     if (!o.failed) return toast(done(o), { bad: o.status !== 'completed', undo: before ? async () => { await Promise.allSettled(before.map(undo)); await model.refresh(); } : undefined });
     void open((close) => html`<div class="panel"><h2>${done(o)}</h2>${table([t('Problem'), t('Records'), t('For example')], (o.problems || []).map((/** @type {Item} */ p) => [p.message, number(p.count || 1), p.first_id ? html`<a href=${link(`${model.kind.path}/${p.first_id}`)} @click=${() => close(null)}>${t('Open')}</a>` : '']))}
       <div class="buttons">${button(t('Close'), () => close(null))}</div></div>`);
@@ -91,7 +91,7 @@ export const actions = {
   async delete(model) {
     const n = await count(model, { delete: true });
     const action = counted(model, n, 'Delete {n} {kind}', 'Delete {n} {title}');
-    if (await confirm({ title: `${action}?`, text: inTrash(), action, danger: true, count: n })) {
+    if (await confirm({ title: `${action}?`, text: inTrash(n), action, danger: true, count: n })) {
       await start(model, { delete: true }, n, (done) => tn(done, '{n} deleted', '{n} deleted'), ({ id }) => post(`/v1/${model.kind.entity}/${id}/restore`, {}));
     }
   },
@@ -138,7 +138,7 @@ export const actions = {
         ${field(state, { name: 'name', label: t('Or the name of a new audience') })}`,
       submit: async ({ values, key }) => {
         if (!values.name && !values.audience) throw new Error(t('Choose an audience or name a new one.'));
-        return addTo(values.audience || (await post('/v1/audiences', { name: values.name, contact_ids: [] }, { key })).id, model);
+        return values.audience ? addTo(values.audience, model) : inNewAudience(values.name, key, model);
       },
     });
     if (done) finish(model, tn(done.added, '{n} contact added', '{n} contacts added'));
@@ -154,10 +154,7 @@ export const actions = {
         ${field(state, { name: 'name', label: t('Name of the new audience'), required: true, help: t('The contacts come in as an audience of the campaign.') })}`,
       submit: async ({ values, key }) => {
         if (!values.campaign) throw new Error(t('Choose a campaign.'));
-        const audience = await post('/v1/audiences', { name: values.name, contact_ids: [] }, { key });
-        const added = await addTo(audience.id, model);
-        await post(`/v1/campaigns/${values.campaign}/audiences/add`, { audience_ids: [audience.id] }, { key: newKey() });
-        return { ...added, campaign: values.campaign };
+        return { ...await inNewAudience(values.name, key, model, (id) => post(`/v1/campaigns/${values.campaign}/audiences/add`, { audience_ids: [id] }, { key: newKey() })), campaign: values.campaign };
       },
     }, { campaign: campaigns.find((c) => c.status !== 'active')?.id, name: t('{filter}, {day}', { filter: model.view.q || t('Contacts'), day: new Date().toISOString().slice(0, 16).replace('T', ' ') }) });
     if (!done) return;
@@ -170,7 +167,7 @@ export const actions = {
 export async function saveView(model) {
   const { view, kind } = model;
   const saved = await form({
-    title: t('Save this view'), action: t('Save'), body: (state) => field(state, { name: 'name', required: true }),
+    title: t('Save this view'), action: t('Save'), body: (state) => field(state, { name: 'name', required: true, help: t('Everybody in your organization sees the view.') }),
     submit: ({ values, key }) => post('/v1/views', {
       entity: kind.entity, name: values.name, filtering_rules: selection(view).filters || [], searching_rule: view.q ? { value: view.q } : null,
       sort: view.sort || null, columns: model.table.options.columns.map((c) => c.key),
@@ -195,6 +192,19 @@ export async function deleteView(model, v) {
 /** @param {string} path @param {string} [only] a status */
 async function all(path, only) {
   return (await list(path, { page_size: 500, sort: 'name', ...(only ? { filters: [is('status', only)] } : {}) })).data;
+}
+
+/** Adds the selection to a new audience, which does not stay if that or what follows fails. @param {string} name @param {string} key @param {ListModel} model @param {(id: string) => unknown} [then] */
+async function inNewAudience(name, key, model, then) {
+  const { id } = await post('/v1/audiences', { name, contact_ids: [] }, { key });
+  try {
+    const added = await addTo(id, model);
+    await then?.(id);
+    return added;
+  } catch (error) {
+    await remove(`/v1/audiences/${id}`).catch(() => {});
+    throw error;
+  }
 }
 
 /** Adds the selection to an audience, by ids or by the query on screen. @param {string} audience @param {ListModel} model */

@@ -104,7 +104,7 @@ function view(model) {
       ${may('write') && html`${button(t('Add people…'), () => addAudience(model))}${s.messages_failed > 0 && button(t('Retry…'), () => retry(model))}
         ${c.status === 'active' && button(t('Pause'), () => set(model, 'paused'))}
         ${c.status === 'draft' && button(t('Delete…'), () => deleteDraft(model), 'danger')}
-        ${!c.held && ['draft', 'paused'].includes(c.status) && button(t('Start…'), () => start(model), 'primary')}`}` })}
+        ${!c.held && ['draft', 'paused'].includes(c.status) && button(c.status === 'paused' ? t('Resume…') : t('Start…'), () => start(model), 'primary')}`}` })}
     ${c.held && html`<div class="notice warn"><span class="grow">${c.held.since ? t('Held since {when}: {reason}. Nothing is sent.', { reason: why(c.held.reason), when: dateTime(c.held.since) }) : t('Held: {reason}. Nothing is sent.', { reason: why(c.held.reason) })}</span>${may('write') && button(t('Release…'), () => release(model))}</div>`}
     <div class="section"><p>${t('{enrolled} enrolled = {active} active + {completed} completed + {stopped} stopped{why} + {waiting} not started', { enrolled: number(s.enrolled), active: number(s.active), completed: number(s.completed), stopped: number(s.stopped), why: stopped && ` (${stopped})`, waiting: number(s.not_started) })}</p>
       ${stacked([[t('active'), 'active', 'accent'], [t('completed'), 'completed', 'good'], [t('stopped'), 'stopped', 'bad'], [t('not started'), 'not_started', 'soft']].map(([label, key, color]) => ({ label, value: s[key], className: `fill-${color}`, href: filter(key) })))}</div>

@@ -67,6 +67,7 @@ function sourceOf({ records, keep, out, from }, f) {
 /** The records side by side. @param {any} model */
 function compare(model) {
   const { kind, records, fields, keep, out, from } = model;
+  model.shownAt ??= Date.now();
   const merged = records.filter((/** @type {Item} */ r) => r.id !== keep && !out.has(r.id));
   const survivor = records.find((/** @type {Item} */ r) => r.id === keep);
   const name = nameOf(survivor);
@@ -80,12 +81,13 @@ function compare(model) {
       return html`<tr><th scope="row">${f.label}</th>${records.map((/** @type {Item} */ r) => html`<td class=${out.has(r.id) ? 'soft' : ''} dir="auto">${!textOf(f, r) ? html`<span class="soft">—</span>` : differs && !out.has(r.id)
         ? html`<label class="check"><input type="radio" name=${f.key} .checked=${r.id === source} @change=${() => { from[f.key] = r.id; update(); }}> <span class="wrap">${textOf(f, r)}</span></label>` : textOf(f, r)}</td>`)}</tr>`;
     })}</tbody></table></div>
-    ${may('write') && html`<div class="section"><p>${t('{name} stays. Its fields get the values that are chosen above; tags, audiences and notes of all are kept. Messages, sequences, tasks, meetings and history of the others move to it. Whoever has opted out stays opted out. The addresses of the others lead to it from then on. This cannot be undone.', { name })}</p>
+    ${may('write') && html`<div class="section"><p>${t('{name} stays, with the values that are chosen above and the tags, audiences, notes, messages, sequences, tasks, meetings and history of all. Whoever has opted out stays opted out. The addresses of the others lead to it. This cannot be undone.', { name })}</p>
       <p class="buttons">${merged.length > 0 && button(action, () => merge(model, merged), 'primary')}</p></div>`}`;
 }
 
 /** @param {any} model @param {Item[]} merged */
 async function merge(model, merged) {
+  if (Date.now() - model.shownAt < 1000) return; // a double click on the button of the group before
   const { kind, keep, fields } = model;
   const chosen = fields.map((/** @type {Field} */ f) => [f.key, sourceOf(model, f)]).filter((/** @type {string[]} */ [key, id]) => model.from[key] && id && id !== keep);
   await post(`/v1/${kind.entity}/${keep}/merge`, { ids: merged.map((r) => r.id), ...(chosen.length ? { fields: Object.fromEntries(chosen) } : {}) }, { key: newKey() });
@@ -115,7 +117,7 @@ export const trashPage = {
   view({ kind, table }) {
     const n = table.selected.size;
     const names = { n: number(n), ...namesOf(kind) };
-    return frame('trash', html`<div class="tabs">${kinds.map((name) => html`<a href=${link(`/settings/trash?kind=${name}`)} aria-current=${name === kind.entity ? 'page' : null}>${entities[name].title}</a>`)}</div>${table.element}
+    return frame('trash', html`<div class="tabs">${kinds.map((name) => html`<a href=${link(`/settings/trash?kind=${name}`)} aria-current=${name === kind.entity ? 'page' : null}>${entities[name].title}</a>`)}</div>${table.total > 0 && html`<p class="soft">${tn(table.total, '{n} deleted {kind}', '{n} deleted {title}', namesOf(kind))}</p>`}${table.element}
       ${n > 0 && html`<div class="notice selection" role="region" aria-label=${t('Selection')}><strong>${t('{n} selected', names)}</strong><span class="buttons">${button(tn(n, 'Restore {n} {kind}', 'Restore {n} {title}', names), () => restore(kind, table), 'primary')}
         ${button(t('Delete permanently…'), () => erase(kind, table, names), 'danger')}</span></div>`}`, null, 'list-page');
   },

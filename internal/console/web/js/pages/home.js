@@ -98,9 +98,14 @@ function nothingDue(model) {
   return html`<p class="soft">${next ? t('Nothing needs you. The next steps are due on {day}.', { day: next.label }) : t('Nothing needs you, and nothing is planned for the next seven days.')}</p>`;
 }
 
+/** The tasks that were completed here: a second click does nothing. @type {Set<string>} */
+const completed = new Set();
+
 /** @param {Item} task */
 async function complete(task) {
+  if (completed.has(task.id)) return;
+  completed.add(task.id);
   await patch(`/v1/tasks/${task.id}`, { status: 'completed' });
-  toast(t('Done: {title}', { title: task.title }), { undo: async () => { await patch(`/v1/tasks/${task.id}`, { status: 'open' }); await reload(); } });
+  toast(t('Done: {title}', { title: task.title }), { undo: async () => { completed.delete(task.id); await patch(`/v1/tasks/${task.id}`, { status: 'open' }); await reload(); } });
   await reload();
 }

@@ -63,13 +63,13 @@ export const newImportPage = {
   view(model) {
     const { entity, file, inspection, form } = model;
     return html`<div class="page" @dragover=${(e) => e.preventDefault()} @drop=${(e) => { e.preventDefault(); void choose(model, e.dataTransfer.files[0]); }}>
-      ${heading({ up: ['/imports', t('Imports')], title: t('Import {kind}', { kind: kinds[entity].title.toLowerCase() }), note: file && about(file, inspection) })}
-      <div class="tabs">${Object.entries(kinds).map(([name, { title }]) => html`<a href=${link(`/imports/new?entity=${name}`)} @click=${() => { model.isDirty = false; }} aria-current=${name === entity ? 'page' : null}>${title}</a>`)}</div>
+      ${heading({ up: ['/imports', t('Imports')], title: t('Import {kind}', { kind: kinds[entity].title.toLowerCase() }), note: file && about(file, inspection), actions: may('write') && '' })}
+      ${may('write') && html`      <div class="tabs">${Object.entries(kinds).map(([name, { title }]) => html`<a href=${link(`/imports/new?entity=${name}`)} @click=${() => { model.isDirty = false; }} aria-current=${name === entity ? 'page' : null}>${title}</a>`)}</div>
       <label class="drop"><input class="visually-hidden" type="file" accept=".csv,.tsv,.txt,.jsonl,.gz,.zip" @change=${(e) => choose(model, e.target.files[0])}>
         <strong>${file ? t('Choose another file') : t('Drop a file here, or choose one')}</strong>${!file && soft(t('A CSV file with a line of headings, or JSON lines. It may be packed with gzip or zip. Nothing is imported before you have seen what happens.'))}</label>
       ${form.problem && html`<p class="notice bad" role="alert">${form.problem}</p>`}
       ${file && !inspection && !form.problem && html`<p class="soft" role="status">${t('Reading the file…')}</p>`}
-      ${inspection && html`${columns(model)}${options(model)}${trial(model)}`}</div>`;
+      ${inspection && html`${columns(model)}${options(model)}${trial(model)}`}`}</div>`;
   },
 };
 
@@ -133,7 +133,7 @@ function columns(model) {
 /** Offers a new field for a column that no field fits. @param {Item} model @param {Item} c the column */
 function newField(model, { name, samples }) {
   const { column, ...content } = model.inspection.custom_fields?.find((/** @type {Item} */ f) => f.column === name) || {};
-  return column && may('write') && button(t('New field…'), async () => {
+  return column && button(t('New field…'), async () => {
     const made = await ask({
       title: t('New field'), action: t('Create'),
       body: (state) => [{ name: 'label' }, ...typeFields].map((options) => field(state, options)),
@@ -234,7 +234,7 @@ const failure = (i) => (i.status === 'cancelled' ? t('The import was cancelled. 
 
 /** The rows of an import: they add up. @param {Item} i @param {unknown} [ofNew] @param {unknown} [ofSkipped] what can be done with them */
 const counts = (i, ofNew, ofSkipped) => html`${bars([{ label: t('Rows'), value: i.rows }, { label: t('New'), value: i.added, className: 'fill-good', action: ofNew }, { label: t('Updated'), value: i.updated }, { label: t('Skipped'), value: i.skipped, className: 'fill-soft', action: ofSkipped }])}
-  ${i.values_dropped > 0 && html`<p>${tn(i.values_dropped, '{n} value cannot be read and is left out.', '{n} values cannot be read and are left out.')}</p>`}`;
+  ${i.values_dropped > 0 && html`<p>${tn(i.values_dropped, '{n} unreadable value, left out', '{n} unreadable values, left out')}</p>`}`;
 
 /** @param {Item} i */
 function problems({ problems: all }) {

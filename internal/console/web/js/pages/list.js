@@ -304,7 +304,7 @@ function peekPanel(model, record) {
 /** A way to save this view, which stays in its place while the saved views load, and those. @param {ListModel} model */
 const viewItems = (model) => html`${may('write') && html`<button class="item" type="button" @click=${() => saveView(model)}>${t('Save this view…')}</button>`}
   ${(model.views || []).map((v) => html`<span class="item"><a class="grow clip" href=${link(model.kind.path + encode(viewOf(v)))} dir="auto">${v.name}</a>
-    ${may('write') && html`<button class="button plain" type="button" aria-label=${t('Delete the view {name}', { name: v.name })} @click=${() => deleteView(model, v)}>×</button>`}</span>`)}
+    ${may('write') && html`<button class="button plain" type="button" aria-label=${t('Delete the view {name}', { name: v.name })} @click=${(e) => { e.target.closest('details').firstElementChild.focus(); void deleteView(model, v); }}>×</button>`}</span>`)}
   ${model.views?.length === 0 && soft(t('No views yet.'))}`;
 
 /** @param {Item} v @returns {Partial<View>} */

@@ -201,7 +201,7 @@ export const webhookPage = {
         ${button(t('Rotate the secret…'), asked(t('Make a new secret? The old one works for another day.'), t('Rotate'), async () => { const made = await post(`${path}/rotate-secret`, {}); await showOnce(t('The new secret'), made.secret, t('It is shown only once.')); }))}
         ${button(t('Delete…'), async () => { if (await confirm({ title: t('Delete the webhook?'), action: t('Delete the webhook'), danger: true })) { clearTimeout(soon); await remove(path); await go('/settings/webhooks'); } }, 'danger')}` })}
       ${s.disabled_reason && html`<p class="notice bad">${t('Disabled: {reason}.', { reason: why(s.disabled_reason) })}</p>`}
-      ${s.consecutive_failures > 0 && html`<p class="notice bad">${t('The last {n} attempts failed, most recently {when}.', { n: s.consecutive_failures, when: when(s.last_failure_at) })}</p>`}
+      ${s.consecutive_failures > 0 && html`<p class="notice bad">${tn(s.consecutive_failures, 'The last attempt failed, {when}.', 'The last {n} attempts failed, most recently {when}.', { when: when(s.last_failure_at) })}</p>`}
       <div class="tabs"><a href=${at} aria-current=${filter ? null : 'page'}>${t('All attempts')}</a><a href=${`${at}?status=failed`} aria-current=${filter === 'failed' ? 'page' : null}>${t('Failed')}</a></div>
       ${attempts.data.length === 0 ? empty(t('Nothing was delivered yet.')) : table([t('When'), t('Event'), t('Attempt'), t('Result'), t('Duration'), ''], attempts.data.map((/** @type {any} */ a) => [
         when(a.created_at), a.trigger_key, a.attempt, html`${status(a.status)} <span class="soft">${(a.error || a.response_code || '').toString().replace(/^\w+: /, '')}</span>`, `${a.duration_ms} ms`, may('admin') && button(t('Redeliver'), done(async () => { await post(`${path}/deliveries/${a.id}/redeliver`, {}); later(); }))]))}
@@ -213,7 +213,7 @@ export const webhookPage = {
 async function redeliverFailed(path) {
   const since = new Date(Date.now() - 7 * 24 * 60 * 60 * 1000).toISOString();
   const { queued: n } = await post(`${path}/redeliver-failed`, { since, dry_run: true });
-  if (n === 0) return toast(t('Nothing was given up in the last week.'));
+  if (n === 0) return toast(t('No event was given up in the last week. Failed attempts are repeated automatically.'));
   if (!await confirm({ title: tn(n, 'Redeliver {n} event of the last week?', 'Redeliver {n} events of the last week?'), action: tn(n, 'Redeliver {n} event', 'Redeliver {n} events') })) return;
   await post(`${path}/redeliver-failed`, { since });
   await reload();

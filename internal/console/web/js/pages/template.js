@@ -125,12 +125,12 @@ function view(model) {
   const { template: x, isNew } = model;
   const used = model.campaigns.length;
   return html`<div class="page full">
-    ${heading({ up: ['/templates', t('Templates')], title: x.name || t('New template'), note: isNew ? '' : used ? tn(used, 'used by {n} campaign', 'used by {n} campaigns') : t('not used by a campaign'), actions: html`
+    ${heading({ up: ['/templates', t('Templates')], title: x.name || t('New template'), note: isNew ? '' : used ? tn(used, 'used by {n} campaign', 'used by {n} campaigns') : t('not used by a campaign'), actions: may('write') && html`
       ${model.isDirty && html`<span class="status warn">${t('not saved')}</span>`}
-      ${may('write') && html`${x.steps[model.step]?.type === 'auto_email' && button(t('Send to me'), () => test(model))}${!isNew && button(t('Delete…'), () => deleteTemplate(model), 'danger')}<button class="button primary" type="button" ?disabled=${!model.isDirty || model.isBusy} @click=${() => save(model)}>${t('Save')}</button>`}` })}
+      ${x.steps[model.step]?.type === 'auto_email' && button(t('Send to me'), () => test(model))}${!isNew && button(t('Delete…'), () => deleteTemplate(model), 'danger')}<button class="button primary" type="button" ?disabled=${!model.isDirty || model.isBusy} @click=${() => save(model)}>${t('Save')}</button>` })}
     ${model.problem && html`<p class="notice bad" role="alert">${model.problem}</p>`}
     ${x.steps.length === 0 ? start(model) : html`
-      <div class="columns">${field(formOf(x, model, ''), { name: 'name', required: true })}${field(formOf(x, model, ''), { name: 'description' })}
+      <div class="columns">${may('write') && html`${field(formOf(x, model, ''), { name: 'name', required: true })}${field(formOf(x, model, ''), { name: 'description' })}`}
         ${html`<div class="field"><label for="as">${t('Show as')}</label>${control({ id: 'as', name: 'as', label: t('Show as'), type: 'reference', reference: 'contacts', value: model.as, set: (v) => { if (v && v !== model.as) { model.as = v; select(model, model.step); void preview(model); } } })}</div>`}</div>
       <div class="editor">${section(t('Steps'), stepList(model))}${section(t('Step {n}', { n: model.step + 1 }), editor(model))}${section(t('What they receive'), receives(model))}</div>
       ${section(t('Timeline'), graph({
