@@ -87,10 +87,11 @@ function compare(model) {
 
 /** @param {any} model @param {Item[]} merged */
 async function merge(model, merged) {
-  if (Date.now() - model.shownAt < 1000) return; // a double click on the button of the group before
+  if (model.isMerged || Date.now() - model.shownAt < 1000) return; // a double click on the button of the group before
   const { kind, keep, fields } = model;
   const chosen = fields.map((/** @type {Field} */ f) => [f.key, sourceOf(model, f)]).filter((/** @type {string[]} */ [key, id]) => model.from[key] && id && id !== keep);
   await post(`/v1/${kind.entity}/${keep}/merge`, { ids: merged.map((r) => r.id), ...(chosen.length ? { fields: Object.fromEntries(chosen) } : {}) }, { key: newKey() });
+  model.isMerged = true;
   toast(tn(merged.length, '{n} {kind} merged', '{n} {title} merged', namesOf(kind)));
   await reload();
 }
