@@ -133,6 +133,7 @@ func TestConflicts(t *testing.T) {
 // TestPreviewOfEverything asks before all companies are taken, and says which part of them a Preview has.
 func TestPreviewOfEverything(t *testing.T) {
 	b := open(t, 1280)
+	b.expected = append(b.expected, "status of 422") // no estimate without an answer
 	b.signInAsNew()
 	b.visit("/market")
 	b.until(`document.querySelectorAll('.bars').length > 0 || document.body.innerText.includes('Catalogue')`)

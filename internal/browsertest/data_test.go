@@ -57,7 +57,7 @@ func TestImport(t *testing.T) {
 		b.chooseFile("kontakte.csv", latin1(strings.Join(rows, "\r\n")))
 		b.clicks++ // which takes one
 		b.shows("separated by semicolons")
-		b.shows("iso-8859-1")
+		b.shows("ISO-8859-1")
 		b.until(bar("Rows") + ` === '42'`)
 		b.screenshot(fmt.Sprint("import-check", width))
 		if over := eval[int](b, `document.querySelector('main').scrollWidth - document.querySelector('main').clientWidth`); over > 0 {
