@@ -285,7 +285,10 @@ func (s *Store) InPlace() error {
 			return nil
 		})
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, berrors.ErrDatabaseNotOpen):
+		return errClosed
+	case err != nil:
 		return fault.New(fault.Unavailable, "the store file cannot be read")
 	}
 	return s.hasSize(size)
