@@ -76,7 +76,10 @@ func findPerson(b *tab) {
 }
 
 func learnWhy(b *tab) {
-	sequence := shared.first(b.t, "/v1/sequences/list", map[string]any{"page_size": 1, "filters": []any{map[string]any{"field": "reason", "condition": "is", "value": "replied"}}})
+	campaign := shared.first(b.t, "/v1/campaigns/list", map[string]any{"search": "Buyers, by email"})
+	sequence := shared.first(b.t, "/v1/sequences/list", map[string]any{"page_size": 1, "filters": []any{
+		map[string]any{"field": "reason", "condition": "is", "value": "replied"}, map[string]any{"field": "campaign_id", "condition": "is", "value": campaign["id"]},
+	}})
 	b.click("button", "Search")
 	b.until(`document.activeElement.matches('dialog input')`)
 	contact := shared.call(b.t, http.MethodGet, fmt.Sprint("/v1/contacts/", sequence["contact_id"]), nil)["data"].(map[string]any)
@@ -179,8 +182,8 @@ func importPreview(b *tab) {
 	b.click("tbody tr:not(.spacer) a", "")
 	b.click("a", "Show")
 	b.until(`document.querySelector('.chip.on') && document.querySelector('tbody tr:not(.spacer) .status')`)
-	b.click("button", "Import ")
-	b.click("dialog button.primary", "Import ")
+	b.click("header button", "Import")
+	b.click("dialog button.primary", "Import")
 	b.shows("Imported: ")
 }
 

@@ -140,7 +140,7 @@ async function show(scroll, row) {
   requestAnimationFrame(() => requestAnimationFrame(() => {
     const main = document.querySelector('main');
     if (main) main.scrollTop = scroll;
-    if (!isSamePath || document.activeElement === document.body) /** @type {HTMLElement | null} */ (document.querySelector('main h1'))?.focus({ preventScroll: true });
+    if (document.activeElement === document.body || !isSamePath && !document.activeElement?.matches('main :is(input, select, textarea)')) /** @type {HTMLElement | null} */ (document.querySelector('main h1'))?.focus({ preventScroll: true });
   }));
 }
 

@@ -118,7 +118,7 @@ export const trashPage = {
   view({ kind, table }) {
     const n = table.selected.size;
     const names = { n: number(n), ...namesOf(kind) };
-    return frame('trash', html`<div class="tabs">${kinds.map((name) => html`<a href=${link(`/settings/trash?kind=${name}`)} aria-current=${name === kind.entity ? 'page' : null}>${entities[name].title}</a>`)}</div>${table.total > 0 && html`<p class="soft">${tn(table.total, '{n} deleted {kind}', '{n} deleted {title}', namesOf(kind))}</p>`}${table.element}
+    return frame('trash', html`<div class="tabs">${kinds.map((name) => html`<a href=${link(`/settings/trash?kind=${name}`)} aria-current=${name === kind.entity ? 'page' : null}>${entities[name].title}</a>`)}</div><p class="soft">${table.total > 0 ? tn(table.total, '{n} deleted {kind}', '{n} deleted {title}', namesOf(kind)) : '\u00a0'}</p>${table.element}
       ${n > 0 && html`<div class="notice selection" role="region" aria-label=${t('Selection')}><strong>${t('{n} selected', names)}</strong><span class="buttons">${button(tn(n, 'Restore {n} {kind}', 'Restore {n} {title}', names), () => restore(kind, table), 'primary')}
         ${button(t('Delete permanently…'), () => erase(kind, table, names), 'danger')}</span></div>`}`, null, 'list-page');
   },
