@@ -6,8 +6,8 @@ import { dateTime, words } from '../format.js';
 import { link } from '../router.js';
 import { t, tn } from '../text.js';
 
-/** @param {string} label @param {(event: any) => unknown} act @param {string} [kind] primary, danger or plain */
-export const button = (label, act, kind = '') => html`<button class=${`button ${kind}`} type="button" @click=${(e) => attempt(e, act)}>${label}</button>`;
+/** @param {string} label @param {(event: any) => unknown} act @param {string} [kind] primary, danger or plain @param {boolean} [isDisabled] */
+export const button = (label, act, kind = '', isDisabled = false) => html`<button class=${`button ${kind}`} type="button" ?disabled=${isDisabled} @click=${(e) => attempt(e, act)}>${label}</button>`;
 
 /** The buttons whose actions are under way. @type {WeakSet<Element>} */
 const busy = new WeakSet();

@@ -67,7 +67,8 @@ function sourceOf({ records, keep, out, from }, f) {
 /** The records side by side. @param {any} model */
 function compare(model) {
   const { kind, records, fields, keep, out, from } = model;
-  model.shownAt ??= Date.now();
+  // A second click on the button of the group before must not merge this one.
+  model.shownAt ??= (setTimeout(update, 1000), Date.now());
   const merged = records.filter((/** @type {Item} */ r) => r.id !== keep && !out.has(r.id));
   const survivor = records.find((/** @type {Item} */ r) => r.id === keep);
   const name = nameOf(survivor);
@@ -82,12 +83,12 @@ function compare(model) {
         ? html`<label class="check"><input type="radio" name=${f.key} .checked=${r.id === source} @change=${() => { from[f.key] = r.id; update(); }}> <span class="wrap">${textOf(f, r)}</span></label>` : textOf(f, r)}</td>`)}</tr>`;
     })}</tbody></table></div>
     ${may('write') && html`<div class="section"><p>${t('{name} stays, with the values that are chosen above and the tags, audiences, notes, messages, sequences, tasks, meetings and history of all. Whoever has opted out stays opted out. The addresses of the others lead to it. This cannot be undone.', { name })}</p>
-      <p class="buttons">${merged.length > 0 && button(action, () => merge(model, merged), 'primary')}</p></div>`}`;
+      <p class="buttons">${merged.length > 0 && button(action, () => merge(model, merged), 'primary', Date.now() - model.shownAt < 1000)}</p></div>`}`;
 }
 
 /** @param {any} model @param {Item[]} merged */
 async function merge(model, merged) {
-  if (model.isMerged || Date.now() - model.shownAt < 1000) return; // a double click on the button of the group before
+  if (model.isMerged) return;
   const { kind, keep, fields } = model;
   const chosen = fields.map((/** @type {Field} */ f) => [f.key, sourceOf(model, f)]).filter((/** @type {string[]} */ [key, id]) => model.from[key] && id && id !== keep);
   await post(`/v1/${kind.entity}/${keep}/merge`, { ids: merged.map((r) => r.id), ...(chosen.length ? { fields: Object.fromEntries(chosen) } : {}) }, { key: newKey() });
