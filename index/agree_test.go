@@ -276,7 +276,7 @@ func soaked(soak, n, raced int) int {
 }
 
 func TestAgreement(t *testing.T) {
-	seeds, rounds := soaked(20, 2, 1), soaked(40, 30, 8)
+	seeds, rounds := soaked(20, 2, 1), soaked(40, 15, 8)
 	for seed := range uint64(seeds) {
 		w := newFixture(t, seed)
 		for range rounds {

@@ -1,40 +1,42 @@
-package crm
+package crm_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
+
+	"prospector/internal/crm"
 )
 
 func TestNameKeys(t *testing.T) {
 	acme := uuid.NullUUID{UUID: uuid.MustParse("019cb03f-5a10-7d21-9c52-1b6cf94a8e25"), Valid: true}
-	key := ContactNameKey("Hans", "Müller", acme)
+	key := crm.ContactNameKey("Hans", "Müller", acme)
 	for name, same := range map[string]string{
-		"case and spaces": ContactNameKey(" HANS ", "mu\u0308ller\t", acme),
-		"line break":      ContactNameKey("Hans\n", "Müller", acme),
+		"case and spaces": crm.ContactNameKey(" HANS ", "mu\u0308ller\t", acme),
+		"line break":      crm.ContactNameKey("Hans\n", "Müller", acme),
 	} {
 		if same != key {
 			t.Errorf("%s: %q is not %q", name, same, key)
 		}
 	}
 	for name, other := range map[string]string{
-		"name":       ContactNameKey("Hans", "Muller", acme),
-		"no account": ContactNameKey("Hans", "Müller", uuid.NullUUID{}),
-		"separator":  ContactNameKey("Hans\x1f", "Müller\x1f"+acme.UUID.String(), uuid.NullUUID{}),
+		"name":       crm.ContactNameKey("Hans", "Muller", acme),
+		"no account": crm.ContactNameKey("Hans", "Müller", uuid.NullUUID{}),
+		"separator":  crm.ContactNameKey("Hans\x1f", "Müller\x1f"+acme.UUID.String(), uuid.NullUUID{}),
 	} {
 		if other == key || other == "" {
 			t.Errorf("%s: %q", name, other)
 		}
 	}
-	if key := ContactNameKey("", "Müller", acme); key != "" {
+	if key := crm.ContactNameKey("", "Müller", acme); key != "" {
 		t.Errorf("half a name has the key %q", key)
 	}
-	if with := AccountNameKey("Acme", "Germany"); !strings.HasPrefix(with, AccountNameKey("ACME ", "")) {
+	if with := crm.AccountNameKey("Acme", "Germany"); !strings.HasPrefix(with, crm.AccountNameKey("ACME ", "")) {
 		t.Errorf("%q does not begin with the key of the name", with)
 	}
 	long := strings.Repeat("ü", 300)
-	if a, b := AccountNameKey(long+"a", ""), AccountNameKey(long+"b", ""); a == b || len(a) > 150 {
+	if a, b := crm.AccountNameKey(long+"a", ""), crm.AccountNameKey(long+"b", ""); a == b || len(a) > 150 {
 		t.Errorf("long names have the keys %q and %q", a, b)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -24,10 +25,16 @@ var (
 	// yearFirst matches 2025-11-03, 2025/11/3 and 20251103, with or without a time.
 	yearFirst = regexp.MustCompile(`^(\d{4})([./-]?)(\d{1,2})[./-]?(\d{1,2})(?:[ T]+\d{1,2}:.*)?$`)
 	// dayWord matches 3. November 2025, 3-Nov-25 and 3 de noviembre de 2025.
-	dayWord = regexp.MustCompile(`^(?:\p{L}+\.?,? )?(\d{1,2})(?:\.|st|nd|rd|th|er|º)?[ -]+(?:de |d')?(\p{L}+)\.?,?[ -]+(?:de |del )?(\d{4}|\d{2})(?:[ ,]+\d{1,2}:.*)?$`)
+	dayWord = lazyRegexp(`^(?:\p{L}+\.?,? )?(\d{1,2})(?:\.|st|nd|rd|th|er|º)?[ -]+(?:de |d')?(\p{L}+)\.?,?[ -]+(?:de |del )?(\d{4}|\d{2})(?:[ ,]+\d{1,2}:.*)?$`)
 	// wordDay matches November 3, 2025.
-	wordDay = regexp.MustCompile(`^(?:\p{L}+\.?, )?(\p{L}+)\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})(?:[ ,]+\d{1,2}:.*)?$`)
+	wordDay = lazyRegexp(`^(?:\p{L}+\.?, )?(\p{L}+)\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})(?:[ ,]+\d{1,2}:.*)?$`)
 )
+
+// lazyRegexp compiles an expression when it is first used. \p{L} takes milliseconds, which commands that read no
+// dates need not wait for.
+func lazyRegexp(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // months are the beginnings of the names of months in English, German, French and Spanish, folded.
 // Longer beginnings come before shorter ones that would match too.
@@ -78,10 +85,10 @@ func parseDate(text string, s Style) (string, bool) {
 		}
 		return date(m[4], m[1], m[3])
 	}
-	if m := dayWord.FindStringSubmatch(text); m != nil {
+	if m := dayWord().FindStringSubmatch(text); m != nil {
 		return date(m[3], monthNumber(m[2]), m[1])
 	}
-	if m := wordDay.FindStringSubmatch(text); m != nil {
+	if m := wordDay().FindStringSubmatch(text); m != nil {
 		return date(m[3], monthNumber(m[1]), m[2])
 	}
 	return "", false

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"prospector/internal/address"
 )
@@ -191,7 +192,7 @@ func mostFrequent(start []byte) byte {
 // knownNames counts the cells that are names of columns in the table of headers.
 func knownNames(cells []string) (n int) {
 	for _, c := range cells {
-		if len(c) < 100 && allHeaders[foldHeader(c)] {
+		if len(c) < 100 && allHeaders()[foldHeader(c)] {
 			n++
 		}
 	}
@@ -199,7 +200,7 @@ func knownNames(cells []string) (n int) {
 }
 
 // allHeaders are the names in the table of headers, folded.
-var allHeaders = func() map[string]bool {
+var allHeaders = sync.OnceValue(func() map[string]bool {
 	all := map[string]bool{}
 	for _, entity := range []string{"contacts", "people", "accounts", "companies", "suppressions"} {
 		for field, names := range headersOf(entity) {
@@ -210,4 +211,4 @@ var allHeaders = func() map[string]bool {
 		}
 	}
 	return all
-}()
+})

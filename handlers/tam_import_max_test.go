@@ -1,4 +1,4 @@
-package tam_test
+package handlers_test
 
 import (
 	"context"
@@ -62,8 +62,8 @@ func wouldAdd(o *apptest.Org, preview string) [2]int {
 	return [2]int{b.Int("data.accounts.would_add"), b.Int("data.contacts.would_add")}
 }
 
-// outcome returns the created, reused and skipped accounts and contacts of an Import.
-func outcome(o *apptest.Org, operation string) string {
+// imported returns the created, reused and skipped accounts and contacts of an Import.
+func imported(o *apptest.Org, operation string) string {
 	m := o.Read.Get("/v1/tam/imports/" + operation).Is(200)
 	counts := []any{m.Text("data.status")}
 	for _, kind := range []string{"accounts", "contacts"} {
@@ -113,7 +113,7 @@ func TestBalanceCountsWhatIsMissingNow(t *testing.T) {
 	}
 	is("after the acceptance", [2]int{0, 0})
 	app.Work()
-	if got := outcome(org, operation); got != "completed 2 1 1 4 1 2" || used(org) != [2]int{2, 4} {
+	if got := imported(org, operation); got != "completed 2 1 1 4 1 2" || used(org) != [2]int{2, 4} {
 		t.Errorf("%s, used %v", got, used(org))
 	}
 }
@@ -150,7 +150,7 @@ func TestImportFirst(t *testing.T) {
 			}
 			reserved := used(org)
 			app.Work()
-			if got := outcome(org, res.Text("data.operation_id")); got != c.outcome {
+			if got := imported(org, res.Text("data.operation_id")); got != c.outcome {
 				t.Errorf("the Import is %s, want %s", got, c.outcome)
 			}
 			if used(org) != reserved {
@@ -181,7 +181,7 @@ func TestImportBesideWriters(t *testing.T) {
 	operation := org.Write.Post(preview+"/import", nil).Is(202).Text("data.operation_id")
 	app.Work()
 	stop()
-	if got := outcome(org, operation); got != "completed 200 0 0 600 0 0" || used(org) != [2]int{200, 600} {
+	if got := imported(org, operation); got != "completed 200 0 0 600 0 0" || used(org) != [2]int{200, 600} {
 		t.Errorf("%s, used %v", got, used(org))
 	}
 	for entity, want := range map[string]int{"accounts": 200, "contacts": 600} {
@@ -206,7 +206,7 @@ func TestImportWithinBalance(t *testing.T) {
 	}
 	operation := org.Write.Post(preview+"/import", `{"max_accounts": 3, "max_contacts": 5}`).Is(202).Text("data.operation_id")
 	app.Work()
-	if got := outcome(org, operation); got != "completed 3 0 3 5 0 7" || used(org) != [2]int{3, 5} {
+	if got := imported(org, operation); got != "completed 3 0 3 5 0 7" || used(org) != [2]int{3, 5} {
 		t.Errorf("%s, used %v", got, used(org))
 	}
 
@@ -215,7 +215,7 @@ func TestImportWithinBalance(t *testing.T) {
 	next := prepared(org)
 	operation = org.Write.Post(next+"/import", `{"max_accounts": 3, "max_contacts": 5}`).Is(202).Text("data.operation_id")
 	app.Work()
-	if got := outcome(org, operation); got != "completed 3 3 0 5 5 2" || used(org) != [2]int{3, 5} {
+	if got := imported(org, operation); got != "completed 3 3 0 5 5 2" || used(org) != [2]int{3, 5} {
 		t.Errorf("%s, used %v", got, used(org))
 	}
 }
@@ -233,7 +233,7 @@ func TestImportBeyondMax(t *testing.T) {
 	org.Write.Post("/v1/accounts", `{"name": "Mine", "website": "c001.example"}`).Is(201)
 	app.Work()
 	// c000 has no reservation and the maximum is reserved. c001 exists by now, so that c004 is taken in its place.
-	if got := outcome(org, operation); got != "completed 3 1 2 4 0 2" || used(org) != [2]int{3, 4} {
+	if got := imported(org, operation); got != "completed 3 1 2 4 0 2" || used(org) != [2]int{3, 4} {
 		t.Errorf("%s, used %v", got, used(org))
 	}
 	websites := org.Read.Post("/v1/accounts/list", `{"sort": "website"}`).Is(200).Column("website")

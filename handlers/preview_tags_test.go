@@ -1,4 +1,4 @@
-package tam_test
+package handlers_test
 
 import (
 	"fmt"
