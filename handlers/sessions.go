@@ -196,7 +196,7 @@ func (a *API) checkPasswordChange(c *call, in updateBody[MeBody]) (hash string, 
 	if err := a.Identity.CheckOldPassword(ctx, c.principal, client, string(body.OldPassword)); err != nil {
 		return "", err
 	}
-	return a.Identity.HashPassword(ctx, client, string(body.Password))
+	return a.Identity.Passwords.Hash(ctx, client, string(body.Password))
 }
 
 func (a *API) updateMe(c *call, tx *store.Tx, in updateBody[MeBody], hash string) (Me, error) {

@@ -21,7 +21,7 @@ const password = "correct horse battery"
 // setPassword sets the password of the organization's first user.
 func setPassword(t *testing.T, app *apptest.App, org *apptest.Org, password string) {
 	t.Helper()
-	hash, err := app.Identity.HashPassword(context.Background(), "test", password)
+	hash, err := app.Identity.Passwords.Hash(context.Background(), "test", password)
 	if err == nil {
 		err = app.Store.Update(context.Background(), org.ID, store.Actor{}, func(tx *store.Tx) error {
 			return app.Identity.SetPassword(tx, org.User, hash, uuid.Nil)

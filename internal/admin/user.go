@@ -85,7 +85,7 @@ type PasswordInput struct {
 var SetPassword = Operation[PasswordInput, identity.User]{
 	name: "user-set-password",
 	do: func(ctx context.Context, s *service.Service, in PasswordInput) (user identity.User, err error) {
-		hash, err := s.Identity.HashPassword(ctx, "operator", in.Password)
+		hash, err := s.Identity.Passwords.Hash(ctx, "operator", in.Password)
 		if err != nil {
 			return user, err
 		}

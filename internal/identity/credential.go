@@ -118,15 +118,6 @@ func (i *Identity) Invite(tx *store.Tx, user uuid.UUID) (Link, error) {
 	})
 }
 
-// HashPassword checks and hashes a new password for a client, of whom only a few are hashed at once. Hashing
-// takes long, so it is done before the transaction in which SetPassword stores the hash.
-func (i *Identity) HashPassword(ctx context.Context, client, password string) (hash string, err error) {
-	if err := checkPassword(password); err != nil {
-		return "", err
-	}
-	return i.hasher.hash(ctx, client, password)
-}
-
 // SetPassword stores the hash of a new password. It ends all sessions of the user but the given one, and
 // voids a one-time link.
 func (i *Identity) SetPassword(tx *store.Tx, user uuid.UUID, hash string, keep uuid.UUID) error {
@@ -183,7 +174,7 @@ func (i *Identity) findByPassword(ctx context.Context, in SignIn) (found []Princ
 		candidates = []candidate{{}} // takes as long as a wrong password
 	}
 	for _, c := range candidates[:min(len(candidates), maxSameAddress)] {
-		ok, err := i.hasher.matches(ctx, in.Client, c.hash, in.Password)
+		ok, err := i.Passwords.Matches(ctx, in.Client, c.hash, in.Password)
 		if err != nil {
 			return nil, err
 		}
@@ -234,7 +225,7 @@ func (c *credential) opens(hash []byte, now time.Time) bool {
 }
 
 // CheckOldPassword returns an error unless the password is that of the user, or the user has none yet. client is
-// the one of HashPassword.
+// as in Passwords.
 func (i *Identity) CheckOldPassword(ctx context.Context, p Principal, client, password string) error {
 	var hash string
 	err := i.store.View(p.Org, func(tx *store.Tx) error {
@@ -249,7 +240,7 @@ func (i *Identity) CheckOldPassword(ctx context.Context, p Principal, client, pa
 	if err := i.throttle.begin(i.store.Now(), name); err != nil {
 		return err
 	}
-	ok, err := i.hasher.matches(ctx, client, hash, password)
+	ok, err := i.Passwords.Matches(ctx, client, hash, password)
 	switch {
 	case fault.CodeOf(err) == fault.RateLimited:
 		i.throttle.takeBack(name)

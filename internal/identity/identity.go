@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
+	"prospector/internal/password"
 	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -20,6 +21,7 @@ type Identity struct {
 	Organizations *record.Kind[Organization]
 	Users         *record.Kind[User]
 	Keys          *record.Kind[Key]
+	Passwords     *password.Hasher
 
 	store        *store.Store
 	uses         *uses
@@ -27,7 +29,6 @@ type Identity struct {
 	sessions     *store.Table[session]
 	sessionTimes SessionTimes
 	preferences  *store.Table[Preferences]
-	hasher       *hasher
 	throttle     *throttle
 	known        keyCache
 }
@@ -47,7 +48,7 @@ func New(s *store.Store, set *record.Set, opt Options) *Identity {
 	i := &Identity{
 		store: s, uses: newUses(s), credentials: newCredentials(), sessions: newSessions(),
 		preferences: newPreferences(), sessionTimes: cmp.Or(opt.Sessions, DefaultSessionTimes),
-		hasher: newHasher(), throttle: newThrottle(),
+		Passwords: password.NewHasher(), throttle: newThrottle(),
 	}
 	i.Organizations = record.Add(set, record.Rules[Organization]{
 		Object: "organization", Entity: "organizations", Silent: true,

@@ -128,7 +128,7 @@ func (i *Identity) Redeem(ctx context.Context, token, password, client string, a
 	i.throttle.takeBack(name)
 	hash := ""
 	if password != "" {
-		if hash, err = i.HashPassword(ctx, client, password); err != nil {
+		if hash, err = i.Passwords.Hash(ctx, client, password); err != nil {
 			return Session{}, "", err
 		}
 	}

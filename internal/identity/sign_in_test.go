@@ -1,6 +1,7 @@
 package identity_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -16,7 +17,7 @@ func TestSignInFlood(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	const password = "correct horse battery"
-	hash, err := app.Identity.HashPassword(t.Context(), "test", password)
+	hash, err := app.Identity.Passwords.Hash(t.Context(), "test", password)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +30,10 @@ func TestSignInFlood(t *testing.T) {
 	signIn := func() *apptest.Response {
 		return app.Anonymous().Post("/v1/sessions", map[string]string{"email": "ada@acme.example", "password": password})
 	}
-	release := app.Identity.FillHashing()
+	var clients []string
+	for app.Identity.Passwords.Reserve(fmt.Sprint(len(clients))) == nil {
+		clients = append(clients, fmt.Sprint(len(clients)))
+	}
 	for range 10 { // more than the failures after which a client must wait
 		res := signIn().Fails(429, "rate_limited", "too many sign-ins are in progress")
 		if wait := res.Header.Get("Retry-After"); wait != "2" {
@@ -38,6 +42,8 @@ func TestSignInFlood(t *testing.T) {
 	}
 	app.Anonymous().Do("GET", "/v1/sessions", nil, "X-Prospector-Console", "1", "Cookie", "prospector_session="+strings.Repeat("A", 43)).
 		Is(401, `{"detail": "the session has ended; sign in again"}`)
-	release()
+	for _, client := range clients {
+		app.Identity.Passwords.Release(client)
+	}
 	signIn().Is(201)
 }

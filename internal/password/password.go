@@ -1,4 +1,5 @@
-package identity
+// Package password checks and hashes passwords.
+package password
 
 import (
 	"context"
@@ -17,8 +18,8 @@ import (
 )
 
 const (
-	minPassword = 10  // characters
-	maxPassword = 256 // bytes
+	minLength = 10  // characters
+	maxLength = 256 // bytes
 )
 
 // hashCost is how much work a guess of a password costs.
@@ -46,8 +47,8 @@ const (
 	hashingWait       = 2 * time.Second
 )
 
-// hasher hashes passwords with argon2id, a few at a time. It refuses passwords that would have to wait for long.
-type hasher struct {
+// Hasher hashes passwords with argon2id, a few at a time. It refuses passwords that would have to wait for long.
+type Hasher struct {
 	running chan struct{} // has an element for each password that is being hashed
 
 	mu      sync.Mutex
@@ -55,38 +56,28 @@ type hasher struct {
 	clients map[string]int // their part of inHand
 }
 
-func newHasher() *hasher {
-	return &hasher{running: make(chan struct{}, maxHashing), clients: map[string]int{}}
+// NewHasher returns a hasher that hashes nothing yet.
+func NewHasher() *Hasher {
+	return &Hasher{running: make(chan struct{}, maxHashing), clients: map[string]int{}}
 }
 
-// enter waits until a password of a client can be hashed. The caller must call leave then. It returns
-// rate_limited if too many wait already, and the cause if ctx ends first.
-func (h *hasher) enter(ctx context.Context, client string) error {
+// Reserve takes a place for a password of a client, which Release gives back. If too many are in hand already, it
+// returns rate_limited.
+func (h *Hasher) Reserve(client string) error {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.inHand == maxInHand || h.clients[client] == maxInHandOfClient {
-		h.mu.Unlock()
 		refusal := fault.New(fault.RateLimited, "too many sign-ins are in progress; try again later")
 		refusal.Wait = hashingWait
 		return refusal
 	}
 	h.inHand++
 	h.clients[client]++
-	h.mu.Unlock()
-	select {
-	case h.running <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		h.forget(client)
-		return context.Cause(ctx)
-	}
+	return nil
 }
 
-func (h *hasher) leave(client string) {
-	<-h.running
-	h.forget(client)
-}
-
-func (h *hasher) forget(client string) {
+// Release gives the place of a password back.
+func (h *Hasher) Release(client string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.inHand--
@@ -95,7 +86,27 @@ func (h *hasher) forget(client string) {
 	}
 }
 
-func (h *hasher) sum(ctx context.Context, client, password string, salt []byte, cost hashCost) ([]byte, error) {
+// enter waits until a password of a client can be hashed. The caller must call leave then. It returns
+// rate_limited if too many wait already, and the cause if ctx ends first.
+func (h *Hasher) enter(ctx context.Context, client string) error {
+	if err := h.Reserve(client); err != nil {
+		return err
+	}
+	select {
+	case h.running <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		h.Release(client)
+		return context.Cause(ctx)
+	}
+}
+
+func (h *Hasher) leave(client string) {
+	<-h.running
+	h.Release(client)
+}
+
+func (h *Hasher) sum(ctx context.Context, client, password string, salt []byte, cost hashCost) ([]byte, error) {
 	if err := h.enter(ctx, client); err != nil {
 		return nil, err
 	}
@@ -103,9 +114,12 @@ func (h *hasher) sum(ctx context.Context, client, password string, salt []byte, 
 	return argon2.IDKey([]byte(password), salt, cost.passes, cost.memory, cost.lanes, sumBytes), nil
 }
 
-// hash returns the hash of a password in the usual text form, which names the algorithm, its cost and the
-// salt.
-func (h *hasher) hash(ctx context.Context, client, password string) (string, error) {
+// Hash checks a new password of a client and returns its hash in the usual text form, which names the algorithm, its
+// cost and the salt. It takes long, so it is not for a transaction.
+func (h *Hasher) Hash(ctx context.Context, client, password string) (string, error) {
+	if err := check(password); err != nil {
+		return "", err
+	}
 	salt := make([]byte, saltBytes)
 	if _, err := rand.Read(salt); err != nil {
 		return "", err
@@ -116,9 +130,9 @@ func (h *hasher) hash(ctx context.Context, client, password string) (string, err
 		argon2.Version, c.memory, c.passes, c.lanes, b64.EncodeToString(salt), b64.EncodeToString(sum)), err
 }
 
-// matches reports whether a password has the hash. Without a hash it takes as long and reports false, so
+// Matches reports whether a password has the hash. Without a hash it takes as long and reports false, so
 // that the time does not tell whether there is one.
-func (h *hasher) matches(ctx context.Context, client, hash, password string) (bool, error) {
+func (h *Hasher) Matches(ctx context.Context, client, hash, password string) (bool, error) {
 	cost, salt, want, ok := parseHash(hash)
 	if !ok {
 		cost, salt = currentCost, make([]byte, saltBytes)
@@ -142,13 +156,13 @@ func parseHash(hash string) (cost hashCost, salt, sum []byte, ok bool) {
 	return cost, salt, sum, err == nil && len(sum) == sumBytes && cost.passes > 0 && cost.lanes > 0
 }
 
-// checkPassword returns what is wrong with a new password.
-func checkPassword(password string) error {
+// check returns what is wrong with a new password.
+func check(password string) error {
 	var p fault.Problems
-	if n := utf8.RuneCountInString(password); n < minPassword {
-		p.Invalid("password", "must have at least %d characters, not %d", minPassword, n)
-	} else if len(password) > maxPassword {
-		p.Invalid("password", "must have at most %d bytes, not %d", maxPassword, len(password))
+	if n := utf8.RuneCountInString(password); n < minLength {
+		p.Invalid("password", "must have at least %d characters, not %d", minLength, n)
+	} else if len(password) > maxLength {
+		p.Invalid("password", "must have at most %d bytes, not %d", maxLength, len(password))
 	}
 	return p.Err()
 }

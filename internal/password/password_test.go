@@ -1,4 +1,4 @@
-package identity
+package password
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 // them from one client.
 func TestHashingIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHasher()
+		h := NewHasher()
 		ctx, cancel := context.WithCancel(t.Context())
 		var began []string
 		wait := func(ctx context.Context, client string) {
