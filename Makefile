@@ -22,7 +22,7 @@ test: ## run all tests
 
 RACE ?= ./...
 race: ## run all tests with the race detector, or those of the packages RACE
-	CGO_ENABLED=1 go test -race -vet off -timeout 30m $(RACE)
+	CGO_ENABLED=1 go test -race -vet off -ldflags -w -timeout 30m $(RACE)
 
 lint: ## check every module with gofmt, go mod tidy and go vet, and the product with staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
