@@ -54,10 +54,10 @@ const typedFrom = 1000;
 
 /**
  * Asks before something that cannot be undone.
- * @param {{title: string, text?: unknown, action: string, danger?: boolean, count?: number}} question
+ * @param {{title?: string, text?: unknown, action: string, danger?: boolean, count?: number}} question
  * @returns {Promise<boolean>}
  */
-export async function confirm({ title, text, action, danger, count = 0 }) {
+export async function confirm({ action, title = `${action}?`, text, danger, count = 0 }) {
   const mustType = danger && count > typedFrom;
   return Boolean(await form({
     title, action, danger, className: 'narrow', submit: async () => true,

@@ -4,7 +4,7 @@ import { hooks } from '../api.js';
 import { html, keyed, render } from '../dom.js';
 import { dateTime, words } from '../format.js';
 import { link } from '../router.js';
-import { t, tn } from '../text.js';
+import { number, t, tn } from '../text.js';
 
 /** @param {string} label @param {(event: any) => unknown} act @param {string} [kind] primary, danger or plain @param {boolean} [isDisabled] */
 export const button = (label, act, kind = '', isDisabled = false) => html`<button class=${`button ${kind}`} type="button" ?disabled=${isDisabled} @click=${(e) => attempt(e, act)}>${label}</button>`;
@@ -59,6 +59,12 @@ export const pairs = (rows) => html`<dl class="pairs">${rows.map(([label, value]
 
 /** What is seen of a record beside its list. @param {string} title @param {unknown} actions @param {() => void} close @param {unknown} content */
 export const beside = (title, actions, close, content) => html`<aside class="peek" aria-label=${title}><header class="heading"><h2 class="grow wrap" dir="auto">${title}</h2>${actions}${button(t('Close'), close)}</header>${content}</aside>`;
+
+/** Links of which one is the page that is shown. @param {[unknown, string, boolean][]} links text, address and whether it is this page */
+export const tabs = (links) => html`<div class="tabs">${links.map(([text, to, isNow]) => html`<a href=${link(to)} aria-current=${isNow ? 'page' : null}>${text}</a>`)}</div>`;
+
+/** What can be done with the rows of a table that are selected, if there are any. @param {number} n @param {unknown} actions @param {unknown} [more] */
+export const selected = (n, actions, more) => n > 0 && html`<div class="notice selection" role="region" aria-label=${t('Selection')}><strong>${t('{n} selected', { n: number(n) })}</strong>${more}<span class="buttons">${actions}</span></div>`;
 
 /** What becomes of records that are deleted. */
 export const inTrash = (n = 1) => tn(n, 'You can restore it from the trash for 30 days. Other records lose their references to it.', 'You can restore them from the trash for 30 days. Other records lose their references to them.');

@@ -83,15 +83,15 @@ export const actions = {
   async done(model) {
     const change = { set: { status: 'completed' } };
     const n = await count(model, change);
-    const title = tn(n, 'Mark {n} task as done', 'Mark {n} tasks as done');
-    if (model.isEverything && !await confirm({ title: `${title}?`, action: title })) return;
+    const action = tn(n, 'Mark {n} task as done', 'Mark {n} tasks as done');
+    if (model.isEverything && !await confirm({ action })) return;
     await start(model, change, n, (done) => tn(done, '{n} task done', '{n} tasks done'), ({ id, status }) => patch(`/v1/tasks/${id}`, { status }));
   },
 
   async delete(model) {
     const n = await count(model, { delete: true });
     const action = counted(model, n, 'Delete {n} {kind}', 'Delete {n} {title}');
-    if (await confirm({ title: `${action}?`, text: inTrash(n), action, danger: true, count: n })) {
+    if (await confirm({ text: inTrash(n), action, danger: true, count: n })) {
       await start(model, { delete: true }, n, (done) => tn(done, '{n} deleted', '{n} deleted'), ({ id }) => post(`/v1/${model.kind.entity}/${id}/restore`, {}));
     }
   },

@@ -4,7 +4,7 @@ import { get, is, list, newKey, patch, post, remove, schemaOf, tags } from '../a
 import { confirm, form } from '../components/dialog.js';
 import { field, knownName, nameOf, resolveAll } from '../components/field.js';
 import { filterBar, sentence } from '../components/filter.js';
-import { button, empty, failed, heading, status, toast } from '../components/parts.js';
+import { button, empty, failed, heading, selected, status, toast } from '../components/parts.js';
 import { column, Table } from '../components/table.js';
 import { html } from '../dom.js';
 import { body, encode, partsOf, selection } from '../query.js';
@@ -93,7 +93,7 @@ function audienceView(model) {
     <div class="toolbar"><input id="search" class="search" type="search" aria-label=${t('Search contacts')} placeholder=${`${t('Search contacts')}  /`} dir="auto" .value=${model.q}
       @input=${(e) => { model.q = e.target.value; void table.refresh({ first: 0 }).catch(() => {}); }}></div>
     ${table.element}
-    ${table.selected.size > 0 && html`<div class="notice selection"><strong>${t('{n} selected', { n: number(table.selected.size) })}</strong>${button(tn(table.selected.size, 'Remove {n} from the audience', 'Remove {n} from the audience'), () => removeMembers(model))}</div>`}
+    ${selected(table.selected.size, button(tn(table.selected.size, 'Remove {n} from the audience', 'Remove {n} from the audience'), () => removeMembers(model)))}
   </div>`;
 }
 

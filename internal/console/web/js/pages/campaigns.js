@@ -4,7 +4,7 @@ import { get, is, list, newKey, patch, post, remove } from '../api.js';
 import { bars, columns, stacked } from '../components/chart.js';
 import { confirm, form, open } from '../components/dialog.js';
 import { field, knownName, optionsOf, resolve } from '../components/field.js';
-import { button, empty, heading, pairs, section, status, toast } from '../components/parts.js';
+import { button, empty, heading, pairs, section, status, tabs, toast } from '../components/parts.js';
 import { column, Table } from '../components/table.js';
 import { html } from '../dom.js';
 import { because, dateTime, shortDay, words } from '../format.js';
@@ -95,7 +95,7 @@ function people(model) {
 /** @param {Item} model */
 function view(model) {
   const { campaign: c, stats: s } = model;
-  const filter = (/** @type {string} */ value, reason = '') => link(`/campaigns/${c.id}${value ? `?status=${value}` : ''}${reason ? `&reason=${reason}` : ''}`);
+  const filter = (/** @type {string} */ value, reason = '') => `/campaigns/${c.id}${value ? `?status=${value}` : ''}${reason ? `&reason=${reason}` : ''}`;
   const transport = transportOf(c.transport);
   const stopped = Object.entries(s.stopped_by_reason).map(([reason, n]) => `${number(Number(n))} ${why(reason)}`).join(', ');
   return html`<div class="page list-page">
@@ -107,13 +107,13 @@ function view(model) {
         ${!c.held && ['draft', 'paused'].includes(c.status) && button(c.status === 'paused' ? t('Resume…') : t('Start…'), () => start(model), 'primary')}`}` })}
     ${c.held && html`<div class="notice warn"><span class="grow">${c.held.since ? t('Held since {when}: {reason}. Nothing is sent.', { reason: why(c.held.reason), when: dateTime(c.held.since) }) : t('Held: {reason}. Nothing is sent.', { reason: why(c.held.reason) })}</span>${may('write') && button(t('Release…'), () => release(model))}</div>`}
     <div class="section"><p>${t('{enrolled} enrolled = {active} active + {completed} completed + {stopped} stopped{why} + {waiting} not started', { enrolled: number(s.enrolled), active: number(s.active), completed: number(s.completed), stopped: number(s.stopped), why: stopped && ` (${stopped})`, waiting: number(s.not_started) })}</p>
-      ${stacked([[t('active'), 'active', 'accent'], [t('completed'), 'completed', 'good'], [t('stopped'), 'stopped', 'bad'], [t('not started'), 'not_started', 'soft']].map(([label, key, color]) => ({ label, value: s[key], className: `fill-${color}`, href: filter(key) })))}</div>
+      ${stacked([[t('active'), 'active', 'accent'], [t('completed'), 'completed', 'good'], [t('stopped'), 'stopped', 'bad'], [t('not started'), 'not_started', 'soft']].map(([label, key, color]) => ({ label, value: s[key], className: `fill-${color}`, href: link(filter(key)) })))}</div>
     <div class="split">${section(t('Steps'), bars(s.steps.map((/** @type {Item} */ step) => ({ label: t('Step {n}', { n: step.step_index + 1 }), value: step.done, text: number(step.done), action: html`<span class="soft">${stepNote(step)}</span>` }))),
       html`<span class="soft">${[tn(s.messages_sent, '{n} email sent', '{n} emails sent'), s.messages_captured > 0 && t('{n} captured', { n: number(s.messages_captured) }), s.messages_failed > 0 && t('{n} failed', { n: number(s.messages_failed) })].filter(Boolean).join(', ')}</span>`)}
       ${section(t('Plan'), model.plan?.per_day.length === 0 ? '' : model.plan ? columns(model.plan.per_day.slice(0, 10).map((/** @type {Item} */ d) => ({ label: shortDay(`${d.date}T12:00:00Z`), value: d.sends + d.tasks }))) : html`<div class="skeleton body"></div>`,
         html`<span class="soft">${model.plan && (model.plan.last_at ? t('emails and tasks per day, the last {when}', { when: dateTime(model.plan.last_at) }) : t('nothing is left to do'))}</span>`)}</div>
-    <div class="toolbar"><h2>${t('People')}</h2><span class="tabs">${['', 'active', 'completed', 'stopped', 'not_started'].map((value) => html`<a aria-current=${model.status === value ? 'page' : null} href=${filter(value)}>${value ? words(value) : t('All')}</a>`)}</span>
-      ${Object.keys({ stopped: s.stopped_by_reason, not_started: s.not_started_by_reason }[/** @type {string} */ (model.status)] || {}).map((reason) => html`<a class=${model.reason === reason ? 'chip on' : 'chip'} href=${filter(model.status, model.reason === reason ? '' : reason)}>${words(why(reason))}</a>`)}</div>
+    <div class="toolbar"><h2>${t('People')}</h2>${tabs(['', 'active', 'completed', 'stopped', 'not_started'].map((value) => [value ? words(value) : t('All'), filter(value), model.status === value]))}
+      ${Object.keys({ stopped: s.stopped_by_reason, not_started: s.not_started_by_reason }[/** @type {string} */ (model.status)] || {}).map((reason) => html`<a class=${model.reason === reason ? 'chip on' : 'chip'} href=${link(filter(model.status, model.reason === reason ? '' : reason))}>${words(why(reason))}</a>`)}</div>
     ${model.table.element}
   </div>`;
 }

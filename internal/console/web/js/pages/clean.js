@@ -4,7 +4,7 @@ import { list, newKey, post, remove, schemaOf, tags } from '../api.js';
 import { confirm } from '../components/dialog.js';
 import { knownName, nameOf, resolveAll } from '../components/field.js';
 import { guessReference, valueName } from '../components/filter.js';
-import { button, empty, failed, heading, toast, when } from '../components/parts.js';
+import { button, empty, failed, heading, selected, tabs, toast, when } from '../components/parts.js';
 import { column, Table } from '../components/table.js';
 import { html, keyed } from '../dom.js';
 import { words } from '../format.js';
@@ -42,7 +42,7 @@ export const duplicatesPage = {
     const at = (/** @type {string} */ cursor, /** @type {string} */ label) => html`<a class="button" href=${link(groupAt(kind, cursor))}>${label}</a>`;
     return html`<div class="page full">${heading({ up: [kind.path, kind.title], title: t('Duplicates'), note: group && tn(group.count, '{n} {title} with the same {by}: {value}', '{n} {title} with the same {by}: {value}', { title: kind.title.toLowerCase(), by: words(group.by).toLowerCase(), value: group.value }),
       actions: html`${after && at('', t('First group'))}${next && at(next, t('Next group'))}` })}
-      <div class="tabs">${['contacts', 'accounts'].map((name) => html`<a href=${link(`/${name}/duplicates`)} aria-current=${name === kind.entity ? 'page' : null}>${entities[name].title}</a>`)}</div>
+      ${tabs(['contacts', 'accounts'].map((name) => [entities[name].title, `/${name}/duplicates`, name === kind.entity]))}
       ${group ? compare(model) : empty(after ? t('That was the last group.') : t('There are no duplicates: no two {kind} share an address or a URL, or a name together with the account or country.', { kind: kind.title.toLowerCase() }))}</div>`;
   },
 };
@@ -119,9 +119,9 @@ export const trashPage = {
   view({ kind, table }) {
     const n = table.selected.size;
     const names = { n: number(n), ...namesOf(kind) };
-    return frame('trash', html`<div class="tabs">${kinds.map((name) => html`<a href=${link(`/settings/trash?kind=${name}`)} aria-current=${name === kind.entity ? 'page' : null}>${entities[name].title}</a>`)}</div><p class="soft">${table.total > 0 ? tn(table.total, '{n} deleted {kind}', '{n} deleted {title}', namesOf(kind)) : '\u00a0'}</p>${table.element}
-      ${n > 0 && html`<div class="notice selection" role="region" aria-label=${t('Selection')}><strong>${t('{n} selected', names)}</strong><span class="buttons">${button(tn(n, 'Restore {n} {kind}', 'Restore {n} {title}', names), () => restore(kind, table), 'primary')}
-        ${button(t('Delete permanently…'), () => erase(kind, table, names), 'danger')}</span></div>`}`, null, 'list-page');
+    return frame('trash', html`${tabs(kinds.map((name) => [entities[name].title, `/settings/trash?kind=${name}`, name === kind.entity]))}<p class="soft">${table.total > 0 ? tn(table.total, '{n} deleted {kind}', '{n} deleted {title}', namesOf(kind)) : '\u00a0'}</p>${table.element}
+      ${selected(n, html`${button(tn(n, 'Restore {n} {kind}', 'Restore {n} {title}', names), () => restore(kind, table), 'primary')}
+        ${button(t('Delete permanently…'), () => erase(kind, table, names), 'danger')}`)}`, null, 'list-page');
   },
 };
 
@@ -143,5 +143,5 @@ const restore = (kind, table) => each(table, (id) => post(`/v1/${kind.entity}/${
 async function erase(kind, table, names) {
   const n = table.selected.size;
   const action = tn(n, 'Delete {n} {kind} permanently', 'Delete {n} {title} permanently', names);
-  if (await confirm({ title: `${action}?`, text: t('Nobody can restore them then.'), action, danger: true, count: n })) await each(table, (id) => remove(`/v1/${kind.entity}/${id}?permanent=true`), () => tn(n, '{n} record deleted permanently', '{n} records deleted permanently'));
+  if (await confirm({ text: t('Nobody can restore them then.'), action, danger: true, count: n })) await each(table, (id) => remove(`/v1/${kind.entity}/${id}?permanent=true`), () => tn(n, '{n} record deleted permanently', '{n} records deleted permanently'));
 }

@@ -3,7 +3,7 @@
 import { is, list, schemaOf, tags } from '../api.js';
 import { knownName, nameOf, resolveAll } from '../components/field.js';
 import { filterBar, guessReference, marketText, sentence } from '../components/filter.js';
-import { beside, button, copy, empty, failed, pairs, soft, status } from '../components/parts.js';
+import { beside, button, copy, empty, failed, pairs, selected, soft, status, tabs } from '../components/parts.js';
 import { Table } from '../components/table.js';
 import { html } from '../dom.js';
 import { ago, because, show, startOfDay, words } from '../format.js';
@@ -288,7 +288,7 @@ function view(model) {
       ${filterBar({ entity: kind.actions && kind.entity, view: () => model.view, fields: model.schema.fields, onChange: (rules, where) => model.change({ rules, where }) })}
       <span class="buttons">${kind.entity !== 'previews' && menu(t('Views'), viewItems(model), () => model.loadViews())}${columnsMenu(model)}${menu(t('More'), actionsOf(model).map((a) => html`<button class="item" type="button" @click=${a.act}>${a.label}</button>`))}</span></div>
     <div class="beside">${table.element}${Date.now() - model.readAt > 60_000 && !document.hidden && button(t('Refresh'), () => model.refresh())}${model.peeked && peekPanel(model, model.peeked)}</div>
-    ${table.selected.size > 0 && selectionBar(model)}
+    ${selectionBar(model)}
   </div>`;
 }
 
@@ -319,11 +319,11 @@ const menu = (label, items, opened) => html`<details class="menu" @toggle=${(e) 
 /** @param {ListModel} model */
 function quickViews({ kind }) {
   const dates = { '{today}': startOfDay(0).toISOString(), '{tomorrow}': startOfDay(1).toISOString() };
-  return html`<span class="tabs">${kind.quick?.map(([label, query]) => {
+  return tabs((kind.quick || []).map(([label, query]) => {
     const search = Object.entries(dates).reduce((text, [name, value]) => text.replace(name, value), query && `?${query}`);
     const isNow = query === kind.path || String(new URLSearchParams(location.search)) === String(new URLSearchParams(search));
-    return html`<a href=${link(query.startsWith('/') ? query : kind.path + search)} aria-current=${isNow ? 'page' : null}>${label}</a>`;
-  })}</span>`;
+    return [label, query.startsWith('/') ? query : kind.path + search, isNow];
+  }));
 }
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -367,9 +367,7 @@ function selectionBar(model) {
   /** @type {[string, string][]} */
   const all = [['done', t('Mark as done')], ['campaign', t('Campaign…')], ['audience', t('Audience…')], ['tag', t('Tags…')], ['edit', t('Change a field…')], ['delete', t('Delete…')]];
   const possible = all.filter(([action]) => kind.actions?.includes(action));
-  return html`<div class="notice selection" role="region" aria-label=${t('Selection')}>
-    <strong>${t('{n} selected', { n: number(model.count) })}</strong>
-    ${canTakeAll && button(t('Select all {n} matching', { n: number(table.total) }), () => { model.isEverything = true; update(); }, 'plain')}
-    <span class="buttons">${possible.map(([action, label]) => button(label, () => actions[action](model), action === 'delete' ? 'danger' : ''))}
-      ${button(t('Clear'), () => { table.clearSelection(); model.isEverything = false; update(); }, 'plain')}</span></div>`;
+  return selected(model.count, html`${possible.map(([action, label]) => button(label, () => actions[action](model), action === 'delete' ? 'danger' : ''))}
+      ${button(t('Clear'), () => { table.clearSelection(); model.isEverything = false; update(); }, 'plain')}`,
+  canTakeAll && button(t('Select all {n} matching', { n: number(table.total) }), () => { model.isEverything = true; update(); }, 'plain'));
 }

@@ -5,7 +5,7 @@ import { bars } from '../components/chart.js';
 import { confirm, form, FormState } from '../components/dialog.js';
 import { field, nameOf, optionsOf, yesNo } from '../components/field.js';
 import { filterBar, marketText, sentence } from '../components/filter.js';
-import { beside, button, empty, heading, pairs, section, soft, status, toast } from '../components/parts.js';
+import { beside, button, empty, heading, pairs, section, selected, soft, status, tabs, toast } from '../components/parts.js';
 import { column, Table } from '../components/table.js';
 import { html } from '../dom.js';
 import { followImport, followPreview, importResult } from '../foot.js';
@@ -141,7 +141,7 @@ export const previewPage = {
   view: (model) => {
     const { preview: p } = model;
     const isReady = p.status === 'READY';
-    const selected = model.table?.selected.size;
+    const n = model.table?.selected.size;
     return html`<div class="page list-page">
       ${heading({ up: ['/previews', t('Previews')], title: html`${t('Preview')} <span class="soft">${dateTime(p.created_at)}</span>`, note: marketText(p, model.schema.fields), actions: may('write') && html`
         ${p.status !== 'PREPARING' && button(t('Delete…'), () => deletePreview(model), 'danger')}
@@ -151,7 +151,7 @@ export const previewPage = {
         ${may('write') && html`${button(t('Try again'), () => again(p.request))}<a class="button" href=${link(`/market${marketOf(p.request)}`)}>${t('Change the market')}</a>`}</p>`}
       ${model.imported && html`<p class=${model.imported.status === 'failed' ? 'notice bad' : 'notice good'}>${model.imported.result || t('This Preview is being imported.')} <a href=${link('/accounts')}>${t('Accounts')}</a></p>`}
       ${p.truncated && isReady && html`<p class="notice warn">${firstOf(p)}</p>`}${isReady && funnel(model)}${isReady && html`<div class="beside">${model.table.element}${member(model)}</div>`}
-      ${selected > 0 && may('write') && html`<div class="notice selection"><strong>${t('{n} selected', { n: number(selected) })}</strong>${button(tn(selected, 'Exclude {n} company…', 'Exclude {n} companies…'), () => exclude(model), 'danger')}</div>`}</div>`;
+      ${isReady && selected(n, button(tn(n, 'Exclude {n} company…', 'Exclude {n} companies…'), () => exclude(model), 'danger'))}</div>`;
   },
 };
 
@@ -170,7 +170,7 @@ function marketOf(r) {
 
 /** @param {Item} model */
 async function deletePreview(model) {
-  if (!await confirm({ title: t('Delete the Preview?'), text: t('Accounts and contacts that it brought stay.'), action: t('Delete the Preview'), danger: true })) return;
+  if (!await confirm({ text: t('Accounts and contacts that it brought stay.'), action: t('Delete the Preview'), danger: true })) return;
   await remove(model.path);
   await go('/previews');
 }
@@ -182,7 +182,7 @@ const eligible = 'ELIGIBLE';
 function funnel({ preview: p, path, kind, reason }) {
   const counts = kind === 'company' ? p.result.accounts : p.result.contacts;
   const at = link(`/previews/${path.split('/').at(-1)}?kind=${kind}`);
-  return html`<section class="section"><div class="tabs">${['company', 'person'].map((k) => html`<a href=${link(`/previews/${p.preview_id}?kind=${k}`)} aria-current=${k === kind ? 'page' : null}>${k === 'company' ? t('Companies') : t('People')}</a>`)}</div>
+  return html`<section class="section">${tabs(['company', 'person'].map((k) => [k === 'company' ? t('Companies') : t('People'), `/previews/${p.preview_id}?kind=${k}`, k === kind]))}
     ${bars([{ label: t('Matched'), value: counts.matched }, ...Object.entries(counts.exclusions).filter(([, n]) => n > 0).map(([excluded, n]) => ({ label: words(why(excluded)), value: n, text: `−${number(n)}`, className: 'fill-soft', action: html`<a href=${`${at}&reason=${excluded}`}>${t('Show')}</a>` })),
       ...(counts.duplicate_source_rows ? [{ label: t('Duplicate rows'), value: counts.duplicate_source_rows, text: `−${number(counts.duplicate_source_rows)}`, className: 'fill-soft' }] : []),
       { label: t('Eligible'), value: counts.eligible, className: 'fill-good', action: html`<a href=${`${at}&reason=${eligible}`}>${t('Show')}</a> ${soft(t('{n} new', { n: number(counts.new) }))}` }])}
@@ -236,7 +236,7 @@ async function exclude(model) {
   const ids = [...model.table.selected];
   if (ids.length === 0) return;
   const chosen = [...model.table.blocks.values()].flat().filter((m) => ids.includes(m.id)).map((m) => m.source_id);
-  if (await confirm({ title: tn(ids.length, 'Exclude {n} company?', 'Exclude {n} companies?'), text: t('This cannot be undone.'), action: tn(ids.length, 'Exclude {n} company', 'Exclude {n} companies'), danger: true, count: ids.length })) {
+  if (await confirm({ text: t('This cannot be undone.'), action: tn(ids.length, 'Exclude {n} company', 'Exclude {n} companies'), danger: true, count: ids.length })) {
     await post(`${model.path}/exclude`, { company_ids: chosen });
     await reload();
   }

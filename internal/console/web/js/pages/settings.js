@@ -3,7 +3,7 @@
 import { ApiError, get, getPage, list, patch, post, remove } from '../api.js';
 import { confirm, form, open } from '../components/dialog.js';
 import { field, optionsOf, typeFields } from '../components/field.js';
-import { button, copy, empty, failed, heading, pairs, soft, status, table, toast, when } from '../components/parts.js';
+import { button, copy, empty, failed, heading, pairs, soft, status, table, tabs, toast, when } from '../components/parts.js';
 import { html } from '../dom.js';
 import { because, dateTime, listOf, shortDay, words } from '../format.js';
 import { go, link, reload } from '../router.js';
@@ -105,7 +105,7 @@ async function invite(user) {
 
 /** @param {string} now @param {unknown} content @param {unknown} [action] @param {string} [kind] of the page */
 export const frame = (now, content, action, kind = '') => html`<div class=${`page ${kind}`}>${heading({ title: t('Settings'), actions: action })}
-  <div class="tabs">${sections.filter(([name]) => name !== 'keys' || may('admin')).map(([name, title]) => html`<a href=${link(`/settings/${name}`)} aria-current=${name === now ? 'page' : null}>${title}</a>`)}</div>${content}</div>`;
+  ${tabs(sections.filter(([name]) => name !== 'keys' || may('admin')).map(([name, title]) => [title, `/settings/${name}`, name === now]))}${content}</div>`;
 
 /** @type {PageModule} */
 export const settingsPage = {
@@ -194,15 +194,15 @@ export const webhookPage = {
     return { path, subscription, attempts, filter };
   },
   view({ path, subscription: s, attempts, filter }) {
-    const at = link(`/settings/webhooks/${s.id}`);
+    const at = `/settings/webhooks/${s.id}`;
     return html`<div class="page">${heading({ up: ['/settings/webhooks', t('Webhooks')], title: s.url, note: html`${status(s.status)} ${s.triggers.join(', ')}`, actions: may('admin') && html`${button(t('Test'), done(async () => { await post(`${path}/test`, {}); toast(t('A test event is on its way')); later(); }))}
         ${button(s.status === 'active' ? t('Pause') : t('Activate'), done(() => patch(path, { status: s.status === 'active' ? 'paused' : 'active' })))}
         ${button(t('Redeliver failed…'), () => redeliverFailed(path))}
         ${button(t('Rotate the secret…'), asked(t('Make a new secret? The old one works for another day.'), t('Rotate'), async () => { const made = await post(`${path}/rotate-secret`, {}); await showOnce(t('The new secret'), made.secret, t('It is shown only once.')); }))}
-        ${button(t('Delete…'), async () => { if (await confirm({ title: t('Delete the webhook?'), action: t('Delete the webhook'), danger: true })) { clearTimeout(soon); await remove(path); await go('/settings/webhooks'); } }, 'danger')}` })}
+        ${button(t('Delete…'), async () => { if (await confirm({ action: t('Delete the webhook'), danger: true })) { clearTimeout(soon); await remove(path); await go('/settings/webhooks'); } }, 'danger')}` })}
       ${s.disabled_reason && html`<p class="notice bad">${t('Disabled: {reason}.', { reason: why(s.disabled_reason) })}</p>`}
       ${s.consecutive_failures > 0 && html`<p class="notice bad">${tn(s.consecutive_failures, 'The last attempt failed, {when}.', 'The last {n} attempts failed, most recently {when}.', { when: when(s.last_failure_at) })}</p>`}
-      <div class="tabs"><a href=${at} aria-current=${filter ? null : 'page'}>${t('All attempts')}</a><a href=${`${at}?status=failed`} aria-current=${filter === 'failed' ? 'page' : null}>${t('Failed')}</a></div>
+      ${tabs([[t('All attempts'), at, !filter], [t('Failed'), `${at}?status=failed`, filter === 'failed']])}
       ${attempts.data.length === 0 ? empty(t('Nothing was delivered yet.')) : table([t('When'), t('Event'), t('Attempt'), t('Result'), t('Duration'), ''], attempts.data.map((/** @type {any} */ a) => [
         when(a.created_at), a.trigger_key, a.attempt, html`${status(a.status)} <span class="soft">${(a.error || a.response_code || '').toString().replace(/^\w+: /, '')}</span>`, `${a.duration_ms} ms`, may('admin') && button(t('Redeliver'), done(async () => { await post(`${path}/deliveries/${a.id}/redeliver`, {}); later(); }))]))}
     </div>`;
