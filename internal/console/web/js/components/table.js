@@ -3,7 +3,7 @@
 // view. The scrollbar stands for the exact total.
 import { ApiError } from '../api.js';
 import { html, keyed, render } from '../dom.js';
-import { number, t, tn } from '../text.js';
+import { t, tn } from '../text.js';
 import { announce } from '../state.js';
 
 /** @param {string} key @param {string} label @param {number} width @param {(record: any) => unknown} view @returns {Column} */
@@ -248,7 +248,7 @@ export class Table {
     return html`<tr aria-rowindex=${row + 2} class=${`${isSelected ? 'selected ' : ''}${row === this.cursor ? 'cursor' : ''}`} @click=${(e) => this.#click(e, row)}>
       ${keyed(columns, (c) => c.key, (col, i) => i === 0
         ? html`<td class=${col.number ? 'number' : ''}><span class="name">
-            ${selectable && html`<input type="checkbox" aria-label=${t('Select row {n}', { n: number(row + 1) })} .checked=${isSelected}
+            ${selectable && html`<input type="checkbox" aria-label=${t('Select row {n}', { n: row + 1 })} .checked=${isSelected}
               @click=${(e) => { e.stopPropagation(); this.toggle(row, e.shiftKey); }}>`}
             ${href ? html`<a class="clip" href=${href(record)} dir="auto">${name}</a>` : onOpen ? html`<button class="clip" type="button" dir="auto" @click=${() => onOpen(record)}>${name}</button>` : html`<span class="clip" dir="auto">${name}</span>`}</span></td>`
         : html`<td class=${col.number ? 'number' : ''} data-label=${col.number && `${col.label} `} dir="auto">${col.view(record, row)}</td>`)}

@@ -74,11 +74,11 @@ function view(model) {
           <span class="clip soft" dir="auto">${[words(task.type), knownName(task.contact_id)].filter(Boolean).join(', ')}</span><span class="soft nowrap">${dueAt(task.due_at)}</span>
           ${may('write') && button(t('Done'), () => complete(task))}</li>`)}
       </ul>
-      ${total > tasks.data.length && html`<p><a href=${link('/tasks?f=status:is:open')}>${t('All {n} tasks', { n: number(total) })}</a></p>`}`, html`<span class="soft">${needs.join(' · ')}</span>`)}
+      ${total > tasks.data.length && html`<p><a href=${link('/tasks?f=status:is:open')}>${t('All {n} tasks', { n: total })}</a></p>`}`, html`<span class="soft">${needs.join(' · ')}</span>`)}
     ${section(t('Next 7 days'), sum('value') === 0 ? soft(t('Nothing is planned. A running campaign shows here what it sends.')) : columns(days), html`<span class="soft">${[tn(sum('sends'), '{n} email', '{n} emails'), tn(sum('tasks'), '{n} task', '{n} tasks')].join(' · ')}</span>`)}
     ${section(t('This month'), html`<div class="split">${['accounts', 'contacts'].map((kind) => html`<div><div class="metric">${number(balance[kind].used)}</div>
         <div class="soft">${balance[kind].limit !== null
-          ? t('of {limit} {kind} from markets', { limit: number(balance[kind].limit), kind }) : t('{kind} from markets, without a limit', { kind })}</div></div>`)}</div>`)}
+          ? t('of {limit} {kind} from markets', { limit: balance[kind].limit, kind }) : t('{kind} from markets, without a limit', { kind })}</div></div>`)}</div>`)}
   </div>`;
 }
 

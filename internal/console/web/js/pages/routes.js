@@ -1,15 +1,15 @@
 // @ts-check
-// All pages, by their addresses.
+// All pages, by their addresses. The script has the pages in the order of these imports, see join.go.
+import { duplicatesPage, trashPage } from './clean.js';
 import { audiencePage } from './audience.js';
 import { campaignPage } from './campaigns.js';
-import { duplicatesPage, trashPage } from './clean.js';
-import { homePage } from './home.js';
-import { importPage, newImportPage } from './imports.js';
 import { lists } from './list.js';
-import { marketPage, previewPage } from './market.js';
 import { records } from './record.js';
-import { settingsPage, webhookPage } from './settings.js';
+import { marketPage, previewPage } from './market.js';
 import { templatePage } from './template.js';
+import { settingsPage, webhookPage } from './settings.js';
+import { importPage, newImportPage } from './imports.js';
+import { homePage } from './home.js';
 
 /** The first that fits an address is shown. @type {Route[]} */
 export const routes = [

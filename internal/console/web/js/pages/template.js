@@ -236,7 +236,7 @@ function receives(model) {
   return html`${text.due_at && html`<p>${day(text.due_at)} ${time(text.due_at)} <span class="soft">${because(text.reason)}</span></p>`}
     <div class="mail">${text.subject && html`<strong dir="auto">${text.subject}</strong>`}<div class="wrap" dir="auto">${text.message}</div></div>
     ${text.missing.length > 0 && html`<p class="notice warn">${t('No value: {tokens}', { tokens: text.missing.join(', ') })}</p>`}
-    ${(model.missing || []).map((/** @type {Item} */ m) => html`<p>${m.n ? status('held', t('{n} of {all}: no {name}', { n: number(m.n), all: number(m.all), name: words(m.name).toLowerCase() })) : status('active', t('all {all} have {name}', { all: number(m.all), name: words(m.name).toLowerCase() }))}</p>`)}`;
+    ${(model.missing || []).map((/** @type {Item} */ m) => html`<p>${m.n ? status('held', t('{n} of {all}: no {name}', { n: m.n, all: m.all, name: words(m.name).toLowerCase() })) : status('active', t('all {all} have {name}', { all: m.all, name: words(m.name).toLowerCase() }))}</p>`)}`;
 }
 
 /** @param {Item} model */
