@@ -525,3 +525,37 @@ func TestNumbers(t *testing.T) {
 	b.visit("/accounts?f=employee_count:at_least:many")
 	b.shows("Employee count is at least many")
 }
+
+// TestTrashAll restores more records than a block of the table has.
+func TestTrashAll(t *testing.T) {
+	b := open(t, 1280)
+	b.signInAsNew()
+	title := fmt.Sprint("Forgotten ", b.number)
+	var records []any
+	for i := range 130 {
+		records = append(records, map[string]any{"title": title, "starts_at": fmt.Sprintf("2026-11-18T10:00:00.%03dZ", i)})
+	}
+	shared.call(t, http.MethodPost, "/v1/meetings/batch", map[string]any{"records": records})
+	left := func() int { return count(t, "/v1/meetings/list", rule("title", title)) }
+	shared.call(t, http.MethodPost, "/v1/meetings/bulk", map[string]any{"filters": []any{rule("title", title)}, "delete": true, "expect": 130})
+	eventually(t, "the meetings are deleted", func() bool { return left() == 0 })
+	b.ready("/settings/trash?kind=meetings")
+	all := int(shared.total(t, "/v1/meetings/trash/list", map[string]any{}))
+	b.shows(fmt.Sprintf("%d deleted meetings", all))
+	deleted := shared.first(t, "/v1/meetings/trash/list", map[string]any{})["deleted_at"].(string)
+	at, err := time.Parse(time.RFC3339, deleted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.until(find("tbody td", at.AddDate(0, 0, 30).Format("2 Jan")))
+	b.click("tbody input[type=checkbox]", "")
+	b.click("button", fmt.Sprintf("Select all %d matching", all))
+	b.click("button", fmt.Sprintf("Restore %d meetings", all))
+	b.shows(fmt.Sprintf("%d records restored", all))
+	b.shows("Nothing is here.")
+	b.until(`!document.querySelector('.foot p')`)
+	if n := left(); n != 130 {
+		t.Errorf("%d of 130 meetings are back", n)
+	}
+	shared.clear(t, "meetings", rule("title", title))
+}

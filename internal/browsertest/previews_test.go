@@ -57,3 +57,26 @@ func TestMaxima(t *testing.T) {
 	b.shows("Imported: 3 new accounts")
 	shared.call(t, http.MethodDelete, "/v1/tam/preview/"+id, nil)
 }
+
+// TestImported goes from a Preview that was imported to the accounts and the contacts that it brought.
+func TestImported(t *testing.T) {
+	b := open(t, 1280)
+	b.signInAsNew()
+	id := newPreview(t, "Denmark")
+	b.ready("/previews/" + id)
+	b.click("button", "Import ")
+	b.fill("max_accounts", "3")
+	b.click("dialog button.primary", "Import ")
+	b.shows("Imported: 3 new accounts")
+	made := shared.call(t, http.MethodGet, "/v1/tam/imports/"+shared.get(t, "/v1/tam/preview/"+id)["operation_id"].(string), nil)["data"].(map[string]any)
+	for _, kind := range []struct{ entity, title string }{{"accounts", "Accounts"}, {"contacts", "Contacts"}} {
+		n := made[kind.entity].(map[string]any)["created"]
+		if n == 0.0 {
+			t.Fatalf("there are no new %s, so the test shows nothing", kind.entity)
+		}
+		b.ready("/previews/" + id)
+		b.click(".notice a", "Show "+kind.entity)
+		b.until(fmt.Sprintf(`document.querySelector('h1').innerText.startsWith('%s %v of ')`, kind.title, n))
+	}
+	shared.call(t, http.MethodDelete, "/v1/tam/preview/"+id, nil)
+}

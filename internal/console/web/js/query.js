@@ -1,5 +1,6 @@
 // @ts-check
 // The state of a list in its URL: q, f, where, sort, page, cols. Equal views have equal URLs.
+import { is } from './api.js';
 
 /** @returns {View} */
 export const emptyView = () => ({ q: '', rules: [], where: null, sort: '', page: 1, cols: [] });
@@ -72,6 +73,9 @@ export function encode(view, others = {}) {
   const text = params.toString().replaceAll('%3A', ':').replaceAll('%2C', ',');
   return text ? `?${text}` : '';
 }
+
+/** The address of the records that an import has created. @param {string} source of the records @param {Item} i the import, which has ended */
+export const madeBy = (source, i) => encode({ rules: [is('source', source), is('created_at', [i.created_at, i.finished_at], 'between')] });
 
 /** A tree that the console can show. @param {any} tree @returns {any} */
 function checked(tree) {

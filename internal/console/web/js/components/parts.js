@@ -4,7 +4,8 @@ import { hooks } from '../api.js';
 import { html, keyed, render } from '../dom.js';
 import { dateTime, words } from '../format.js';
 import { link } from '../router.js';
-import { number, t, tn } from '../text.js';
+import { update } from '../state.js';
+import { t, tn } from '../text.js';
 
 /** @param {string} label @param {(event: any) => unknown} act @param {string} [kind] primary, danger or plain @param {boolean} [isDisabled] */
 export const button = (label, act, kind = '', isDisabled = false) => html`<button class=${`button ${kind}`} type="button" ?disabled=${isDisabled} @click=${(e) => attempt(e, act)}>${label}</button>`;
@@ -26,7 +27,7 @@ async function attempt(event, act) {
   }
 }
 
-/** A status: shape, word and colour. @param {string} value @param {string} [text] */
+/** A status: shape, word and colour. @param {string} value @param {unknown} [text] */
 export const status = (value, text) => html`<span class=${`status ${tone(value)}`}>${text || words(value.toLowerCase())}</span>`;
 
 /** @param {string} value */
@@ -63,13 +64,21 @@ export const beside = (title, actions, close, content) => html`<aside class="pee
 /** Links of which one is the page that is shown. @param {[unknown, string, boolean][]} links text, address and whether it is this page */
 export const tabs = (links) => html`<div class="tabs">${links.map(([text, to, isNow]) => html`<a href=${link(to)} aria-current=${isNow ? 'page' : null}>${text}</a>`)}</div>`;
 
-/** What can be done with the rows of a table that are selected, if there are any. @param {number} n @param {unknown} actions @param {unknown} [more] */
-export const selected = (n, actions, more) => n > 0 && html`<div class="notice selection" role="region" aria-label=${t('Selection')}><strong>${t('{n} selected', { n: number(n) })}</strong>${more}<span class="buttons">${actions}</span></div>`;
+/**
+ * What can be done with the rows of a table that are selected, or with all that match.
+ * @param {any} model @param {(n: number) => unknown} actions @param {boolean} [canTakeAll]
+ */
+export function selected(model, actions, canTakeAll) {
+  const { table: { selected: rows, total }, isEverything } = model;
+  const n = isEverything ? total : rows.size;
+  return n > 0 && html`<div class="notice selection" role="region" aria-label=${t('Selection')}><strong>${t('{n} selected', { n })}</strong>
+    ${canTakeAll && n < total && button(t('Select all {n} matching', { n: total }), () => { model.isEverything = true; update(); }, 'plain')}<span class="buttons">${actions(n)}</span></div>`;
+}
 
 /** What becomes of records that are deleted. */
 export const inTrash = (n = 1) => tn(n, 'You can restore it from the trash for 30 days. Other records lose their references to it.', 'You can restore them from the trash for 30 days. Other records lose their references to them.');
 
-/** @param {string | null | undefined} value */
+/** @param {string | number | null | undefined} value */
 export const when = (value) => (value ? dateTime(value) : '—');
 
 /** Saves what the service answers as a file. @param {string} path @param {string} name @param {unknown} [body] what to post */

@@ -93,7 +93,7 @@ function audienceView(model) {
     <div class="toolbar"><input id="search" class="search" type="search" aria-label=${t('Search contacts')} placeholder=${`${t('Search contacts')}  /`} dir="auto" .value=${model.q}
       @input=${(e) => { model.q = e.target.value; void table.refresh({ first: 0 }).catch(() => {}); }}></div>
     ${table.element}
-    ${selected(table.selected.size, button(tn(table.selected.size, 'Remove {n} from the audience', 'Remove {n} from the audience'), () => removeMembers(model)))}
+    ${selected(model, (n) => button(t('Remove {n} from the audience', { n }), () => removeMembers(model)))}
   </div>`;
 }
 

@@ -7,11 +7,12 @@ import { guessReference, valueName } from '../components/filter.js';
 import { button, empty, failed, heading, selected, tabs, toast, when } from '../components/parts.js';
 import { column, Table } from '../components/table.js';
 import { html, keyed } from '../dom.js';
+import { dropWork, showWork } from '../foot.js';
 import { words } from '../format.js';
 import { encode } from '../query.js';
-import { go, link, reload } from '../router.js';
+import { current, go, link, reload } from '../router.js';
 import { may, update } from '../state.js';
-import { number, t, tn } from '../text.js';
+import { t, tn } from '../text.js';
 import { entities, valueAt, withTags } from './entities.js';
 import { frame } from './settings.js';
 
@@ -40,7 +41,7 @@ export const duplicatesPage = {
   view(model) {
     const { kind, after, next, group } = model;
     const at = (/** @type {string} */ cursor, /** @type {string} */ label) => html`<a class="button" href=${link(groupAt(kind, cursor))}>${label}</a>`;
-    return html`<div class="page full">${heading({ up: [kind.path, kind.title], title: t('Duplicates'), note: group && tn(group.count, '{n} {title} with the same {by}: {value}', '{n} {title} with the same {by}: {value}', { title: kind.title.toLowerCase(), by: words(group.by).toLowerCase(), value: group.value }),
+    return html`<div class="page full">${heading({ up: [kind.path, kind.title], title: t('Duplicates'), note: group && t('{n} {title} with the same {by}: {value}', { n: group.count, title: kind.title.toLowerCase(), by: words(group.by).toLowerCase(), value: group.value }),
       actions: html`${after && at('', t('First group'))}${next && at(next, t('Next group'))}` })}
       ${tabs(['contacts', 'accounts'].map((name) => [entities[name].title, `/${name}/duplicates`, name === kind.entity]))}
       ${group ? compare(model) : empty(after ? t('That was the last group.') : t('There are no duplicates: no two {kind} share an address or a URL, or a name together with the account or country.', { kind: kind.title.toLowerCase() }))}</div>`;
@@ -105,9 +106,9 @@ export const trashPage = {
   async load({ search }) {
     const kind = entities[kinds.find((name) => name === search.get('kind')) || 'contacts'];
     /** @type {any} */
-    const model = { kind, table: new Table({
-      label: t('Trash'), selectable: may('write'), onSelect: update, fetch: (page, page_size, signal) => list(`/v1/${kind.entity}/trash/list`, { page, page_size }, { signal }),
-      columns: [column('name', t('Name'), 280, nameOf), column('deleted_at', t('Deleted'), 200, (r) => when(r.deleted_at)), column('deleted_by', t('By'), 160, (r) => knownName(r.deleted_by)), column('email', t('Email or website'), 260, (r) => r.email || r.website || '')],
+    const model = { kind, isEverything: false, table: new Table({
+      label: t('Trash'), selectable: may('write'), onSelect: () => { model.isEverything = false; update(); }, fetch: (page, page_size, signal) => trashed(kind, page, page_size, signal),
+      columns: [column('name', t('Name'), 240, nameOf), column('deleted_at', t('Deleted'), 160, (r) => when(r.deleted_at)), column('until', t('Kept until'), 160, (r) => when(Date.parse(r.deleted_at) + 30 * 24 * 60 * 60_000)), column('deleted_by', t('By'), 160, (r) => knownName(r.deleted_by)), column('email', t('Email or website'), 240, (r) => r.email || r.website || '')],
       onLoad: async (page) => { await resolveAll('users', page.data.map((r) => r.deleted_by)).catch(() => {}); model.table.draw(); update(); },
       empty: () => empty(t('Nothing is here. What you delete can be restored for 30 days.')),
     }) };
@@ -116,32 +117,53 @@ export const trashPage = {
   },
   close: (model) => model.table.close(),
   keys: (model) => model.table.keys(() => {}),
-  view({ kind, table }) {
-    const n = table.selected.size;
-    const names = { n: number(n), ...namesOf(kind) };
+  view(model) {
+    const { kind, table } = model;
     return frame('trash', html`${tabs(kinds.map((name) => [entities[name].title, `/settings/trash?kind=${name}`, name === kind.entity]))}<p class="soft">${table.total > 0 ? tn(table.total, '{n} deleted {kind}', '{n} deleted {title}', namesOf(kind)) : '\u00a0'}</p>${table.element}
-      ${selected(n, html`${button(tn(n, 'Restore {n} {kind}', 'Restore {n} {title}', names), () => restore(kind, table), 'primary')}
-        ${button(t('Delete permanently…'), () => erase(kind, table, names), 'danger')}`)}`, null, 'list-page');
+      ${selected(model, (n) => html`${button(tn(n, 'Restore {n} {kind}', 'Restore {n} {title}', namesOf(kind)), () => restore(model, n), 'primary')}
+        ${button(t('Delete permanently…'), () => erase(model, n), 'danger')}`, true)}`, null, 'list-page');
   },
 };
 
-/** Does something with each of the selected records, and says how many it could not be done with. @param {Table} table @param {(id: string) => Promise<unknown>} act @param {(n: number) => string} message */
-async function each(table, act, message) {
-  const results = await Promise.allSettled([...table.selected].map(act));
-  const failures = results.flatMap((r) => (r.status === 'rejected' ? [r.reason.message] : []));
-  table.clearSelection();
-  await table.refresh({ first: 0 });
-  update();
-  if (failures.length) toast(t('{n} could not be changed: {why}', { n: failures.length, why: failures[0] }), { bad: true });
-  else toast(message(results.length));
+/** A page of deleted records. @param {Entity} kind @param {number} page @param {number} page_size @param {AbortSignal} [signal] */
+const trashed = (kind, page, page_size, signal) => list(`/v1/${kind.entity}/trash/list`, { page, page_size }, { signal });
+
+/** The ids of all deleted records. @param {Entity} kind @returns {Promise<string[]>} */
+async function allTrashed(kind) {
+  const ids = [];
+  for (let page = 1; ; page++) {
+    const { data, pagination } = await trashed(kind, page, 500);
+    ids.push(...data.map((r) => r.id));
+    if (page * 500 >= pagination.total_count) return ids;
+  }
 }
 
-/** @param {Entity} kind @param {Table} table */
-const restore = (kind, table) => each(table, (id) => post(`/v1/${kind.entity}/${id}/restore`, {}), (n) => tn(n, '{n} record restored', '{n} records restored'));
+/** Does something with each of the selected records, shows how far it is, and says how many it could not be done with. @param {any} model @param {string} label @param {(id: string) => Promise<unknown>} act @param {string} one @param {string} other */
+async function each({ kind, table, isEverything }, label, act, one, other) {
+  const ids = isEverything ? await allTrashed(kind) : [...table.selected];
+  const all = ids.length;
+  const work = { read: '', href: '/settings/trash', label, at: 0, result: '', done: () => '', cancel: () => { ids.length = 0; } };
+  /** @type {string[]} */
+  const failures = [];
+  let n = 0;
+  table.clearSelection();
+  while (ids.length) { // a few at a time, so that other requests need not wait for all of them
+    if (all > 50) showWork(work);
+    await Promise.all(ids.splice(0, 5).map((id) => act(id).then(() => n++, (error) => failures.push(error.message))));
+    work.at = (n + failures.length) / all;
+  }
+  dropWork(work);
+  if (failures.length) toast(t('{n} could not be changed: {why}', { n: failures.length, why: failures[0] }), { bad: true });
+  else toast(tn(n, one, other));
+  if (current.params.path === work.href) await reload();
+}
 
-/** @param {Entity} kind @param {Table} table @param {Item} names */
-async function erase(kind, table, names) {
-  const n = table.selected.size;
-  const action = tn(n, 'Delete {n} {kind} permanently', 'Delete {n} {title} permanently', names);
-  if (await confirm({ text: t('Nobody can restore them then.'), action, danger: true, count: n })) await each(table, (id) => remove(`/v1/${kind.entity}/${id}?permanent=true`), () => tn(n, '{n} record deleted permanently', '{n} records deleted permanently'));
+/** @param {any} model @param {number} n */
+const restore = (model, n) => each(model, tn(n, 'Restoring {n} record', 'Restoring {n} records'), (id) => post(`/v1/${model.kind.entity}/${id}/restore`, {}, { key: newKey() }), '{n} record restored', '{n} records restored');
+
+/** @param {any} model @param {number} n */
+async function erase(model, n) {
+  const { kind } = model;
+  const action = tn(n, 'Delete {n} {kind} permanently', 'Delete {n} {title} permanently', namesOf(kind));
+  if (await confirm({ text: t('Nobody can restore them then.'), action, danger: true, count: n })) await each(model, action, (id) => remove(`/v1/${kind.entity}/${id}?permanent=true`), '{n} record deleted permanently', '{n} records deleted permanently');
 }

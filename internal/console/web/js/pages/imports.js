@@ -1,6 +1,6 @@
 // @ts-check
 // Imports: choose a file, say what its columns are, see what would happen, import it, see what happened.
-import { ApiError, forgetAll, get, hooks, is, post, schemaOf } from '../api.js';
+import { ApiError, forgetAll, get, hooks, post, schemaOf } from '../api.js';
 import { bars } from '../components/chart.js';
 import { FormState, form as ask } from '../components/dialog.js';
 import { field, typeFields } from '../components/field.js';
@@ -8,7 +8,7 @@ import { button, download, heading, section, soft, status, table } from '../comp
 import { html } from '../dom.js';
 import { dropWork, follow, showWork } from '../foot.js';
 import { dateTime, listOf, words } from '../format.js';
-import { encode } from '../query.js';
+import { madeBy } from '../query.js';
 import { current, go, link } from '../router.js';
 import { may, update } from '../state.js';
 import { number, t, tn } from '../text.js';
@@ -227,7 +227,7 @@ async function run(model) {
 
 /** The work of an import that the service does. @param {string} id @param {string} entity */
 const workOf = (id, entity) => ({ read: id && `/v1/imports/${id}`, href: `/imports/${id}`, label: t('Importing {kind}', { kind: kinds[entity].title.toLowerCase() }), at: 0, result: '', cancel: () => post(`/v1/imports/${id}/cancel`, {}),
-  done: (/** @type {Item} */ i) => (i.status === 'completed' ? t('Imported: {added} new, {updated} updated, {skipped} skipped', { added: number(i.added), updated: number(i.updated), skipped: number(i.skipped) }) : failure(i)) });
+  done: (/** @type {Item} */ i) => (i.status === 'completed' ? t('Imported: {added} new, {updated} updated, {skipped} skipped', i) : failure(i)) });
 
 /** @param {Item} i */
 const failure = (i) => (i.status === 'cancelled' ? t('The import was cancelled. What it had imported stays.') : t('The import failed: {why}', { why: i.failure_reason }));
@@ -241,7 +241,7 @@ function problems({ problems: all }) {
   if (!all?.length) return null;
   const sorted = [...all].sort((a, b) => (a.column || '').localeCompare(b.column || '') || b.count - a.count);
   return html`<h3>${t('Problems')}</h3>${table([t('Column'), t('Value'), t('Problem'), t('Rows'), t('First line')], sorted.slice(0, 200).map((p) => [p.column || '—', p.value ? html`<code class="wrap">${p.value}</code>` : '', p.message, number(p.count), p.first_line]))}
-    ${sorted.length > 200 && soft(t('and {n} more kinds of problems', { n: number(sorted.length - 200) }))}`;
+    ${sorted.length > 200 && soft(t('and {n} more kinds of problems', { n: sorted.length - 200 }))}`;
 }
 
 /** @type {PageModule} */
@@ -256,7 +256,7 @@ export const importPage = {
   },
   view({ item: i }) {
     const kind = kinds[i.entity];
-    const made = i.entity in entities && i.added > 0 && !i.dry_run && i.finished_at && encode({ rules: [is('source', 'csv'), is('created_at', [i.created_at, i.finished_at], 'between')] });
+    const made = i.entity in entities && i.added > 0 && !i.dry_run && i.finished_at && madeBy('csv', i);
     return html`<div class="page">${heading({ up: ['/imports', t('Imports')], title: i.file_name || t('Import of {kind}', { kind: kind.title.toLowerCase() }), note: html`${status(i.status)} ${[i.dry_run && t('dry run'), dateTime(i.created_at), i.encoding?.toUpperCase()].filter(Boolean).join(' · ')}`, actions: html`
         ${i.status === 'running' && button(t('Cancel'), () => post(`/v1/imports/${i.id}/cancel`, {}))}<a class="button" href=${link(kind.path)}>${kind.title}</a>` })}
       ${i.status === 'running' && html`<p class="notice" role="status">${t('The import goes on if you leave this page.')} <progress max="1" .value=${i.progress || 0} aria-label=${t('Progress')}></progress></p>`}

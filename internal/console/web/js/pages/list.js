@@ -233,7 +233,7 @@ export class ListModel {
     const { kind } = this;
     if (!this.isFiltered) return empty(kind.empty, may('write') && html`<span class="buttons">${kind.links?.map(([label, to]) => html`<a class="button" href=${link(to)}>${label}</a>`)}${kind.create && newButton(this)}</span>`);
     return empty(t('No {kind} matches.', { kind: kind.one }), html`
-      ${this.hints.filter((hint) => hint.total > 0).map((hint) => button(t('Without “{rule}” there are {n}.', { rule: hint.rule, n: number(hint.total) }), () => this.change(hint.without), 'plain'))}
+      ${this.hints.filter((hint) => hint.total > 0).map((hint) => button(t('Without “{rule}” there are {n}.', { rule: hint.rule, n: hint.total }), () => this.change(hint.without), 'plain'))}
       ${button(t('Remove all filters'), () => this.change({ q: '', rules: [], where: null }))}`);
   }
 
@@ -274,7 +274,7 @@ function asCurl(model) {
 /** @param {ListModel} model */
 function view(model) {
   const { kind, table, view: state } = model;
-  const count = table.total < 0 ? '' : model.isFiltered && model.all > 0 ? t('{n} of {total}', { n: number(table.total), total: number(model.all) }) : number(table.total);
+  const count = table.total < 0 ? '' : model.isFiltered && model.all > 0 ? t('{n} of {total}', { n: table.total, total: model.all }) : number(table.total);
   return html`<div class="page list-page">
     <header class="heading"><h1 tabindex="-1">${kind.title} <span class="soft">${count}</span></h1>
       ${kind.search && html`<input id="search" class="search" type="search" aria-label=${kind.search} placeholder=${`${kind.search}  /`} dir="auto" .value=${state.q}
@@ -283,7 +283,7 @@ function view(model) {
       ${kind.create && may('write') && newButton(model)}
     </header>
     ${(state.unknown || []).length > 0 && html`<p class="notice warn">${t('Unknown parts of the address: {parts}', { parts: (state.unknown || []).join(', ') })}</p>`}
-    ${table.damaged > 0 && html`<p class="notice bad">${t('{n} records cannot be read and are left out. The operator can run: prospector check.', { n: number(table.damaged) })}</p>`}
+    ${table.damaged > 0 && html`<p class="notice bad">${t('{n} records cannot be read and are left out. The operator can run: prospector check.', { n: table.damaged })}</p>`}
     <div class="toolbar">${kind.quick && quickViews(model)}
       ${filterBar({ entity: kind.actions && kind.entity, view: () => model.view, fields: model.schema.fields, onChange: (rules, where) => model.change({ rules, where }) })}
       <span class="buttons">${kind.entity !== 'previews' && menu(t('Views'), viewItems(model), () => model.loadViews())}${columnsMenu(model)}${menu(t('More'), actionsOf(model).map((a) => html`<button class="item" type="button" @click=${a.act}>${a.label}</button>`))}</span></div>
@@ -363,11 +363,9 @@ function setColumns(model, cols) {
 /** @param {ListModel} model */
 function selectionBar(model) {
   const { table, kind } = model;
-  const canTakeAll = !model.isEverything && table.selected.size < table.total;
   /** @type {[string, string][]} */
   const all = [['done', t('Mark as done')], ['campaign', t('Campaign…')], ['audience', t('Audience…')], ['tag', t('Tags…')], ['edit', t('Change a field…')], ['delete', t('Delete…')]];
   const possible = all.filter(([action]) => kind.actions?.includes(action));
-  return selected(model.count, html`${possible.map(([action, label]) => button(label, () => actions[action](model), action === 'delete' ? 'danger' : ''))}
-      ${button(t('Clear'), () => { table.clearSelection(); model.isEverything = false; update(); }, 'plain')}`,
-  canTakeAll && button(t('Select all {n} matching', { n: number(table.total) }), () => { model.isEverything = true; update(); }, 'plain'));
+  return selected(model, () => html`${possible.map(([action, label]) => button(label, () => actions[action](model), action === 'delete' ? 'danger' : ''))}
+      ${button(t('Clear'), () => { table.clearSelection(); model.isEverything = false; update(); }, 'plain')}`, true);
 }

@@ -10,7 +10,7 @@ import { column, Table } from '../components/table.js';
 import { html } from '../dom.js';
 import { followImport, followPreview, importResult } from '../foot.js';
 import { dateTime, listOf, words } from '../format.js';
-import { decode, encode, partsOf, selection } from '../query.js';
+import { decode, encode, madeBy, partsOf, selection } from '../query.js';
 import { go, link, reload, setSearch } from '../router.js';
 import { may, update } from '../state.js';
 import { number, t, tn, why } from '../text.js';
@@ -30,7 +30,7 @@ export const marketPage = {
   },
   keys: (model) => ({ 'Ctrl Enter': () => void prepare(model) }),
   view: (model) => html`<div class="page">
-    ${heading({ title: t('New market'), note: model.estimate && model.funnel.length > 1 ? tn(model.estimate.companies, '{n} company', '{n} companies') + (model.form.values.ask ? t(' · research of at most {n}', { n: number(model.estimate.companies) }) : '') : '\u00a0', actions: may('write') && button(t('Prepare Preview'), () => prepare(model), 'primary') })}
+    ${heading({ title: t('New market'), note: model.estimate && model.funnel.length > 1 ? tn(model.estimate.companies, '{n} company', '{n} companies') + (model.form.values.ask ? t(' · research of at most {n}', { n: model.estimate.companies }) : '') : '\u00a0', actions: may('write') && button(t('Prepare Preview'), () => prepare(model), 'primary') })}
     <div class="two"><div class="section">
         ${section(t('Companies'), html`${filterBar({ view: () => model.view, fields: model.schema.fields, onChange: (rules, where) => { Object.assign(model.view, { rules, where }); changed(model); } })}
           ${input('market-q', t('Words in the description'), model.view.q, (v) => { model.view.q = v; changed(model); })}`)}
@@ -41,7 +41,7 @@ export const marketPage = {
           ${model.form.values.ask && field(model.form, { name: 'answer', label: t('The answer must be'), ...answerOf(model) })}</div>`)}</div>
       ${section(t('Funnel'), html`${!model.view.rules.length && !model.view.where && !model.view.q && soft(t('Describe companies first. Counts appear as you type.'))}
         ${bars(model.funnel)}${model.estimate?.truncated && html`<p class="notice warn">${firstOf(model.estimate)}</p>`}${model.funnel[0]?.value === 0 && html`<p class="notice warn">${t('The catalogue is empty. The operator fills it with: prospector catalog import.')}</p>`}
-        ${model.balance.accounts.remaining !== null && html`<p class="soft">${t('{n} accounts left this month', { n: number(model.balance.accounts.remaining) })}</p>`}`)}</div></div>`,
+        ${model.balance.accounts.remaining !== null && html`<p class="soft">${t('{n} accounts left this month', { n: model.balance.accounts.remaining })}</p>`}`)}</div></div>`,
 };
 
 /** @param {string} id @param {string} label @param {string} value @param {(value: string) => void} set @param {string} [placeholder] */
@@ -112,7 +112,7 @@ async function prepare(model) {
 }
 
 /** How many companies a Preview has, of those that match. @param {any} part */
-const firstOf = ({ truncated, available_total: all, companies, result }) => (truncated ? t('A Preview takes the first {n} of {all} companies that match.', { n: number(companies ?? result.accounts.matched), all: number(all) }) : tn(all, '{n} company matches.', '{n} companies match.'));
+const firstOf = ({ truncated, available_total: all, companies, result }) => (truncated ? t('A Preview takes the first {n} of {all} companies that match.', { n: companies ?? result.accounts.matched, all }) : tn(all, '{n} company matches.', '{n} companies match.'));
 
 /** What an Import of a Preview brings. @param {Item} preview */
 const importOf = ({ result: { accounts, contacts } }) => (accounts.new ? tn(accounts.new, 'Import {n} new company', 'Import {n} new companies') : contacts.new ? tn(contacts.new, 'Import {n} new person', 'Import {n} new people') : t('Import'));
@@ -141,7 +141,6 @@ export const previewPage = {
   view: (model) => {
     const { preview: p } = model;
     const isReady = p.status === 'READY';
-    const n = model.table?.selected.size;
     return html`<div class="page list-page">
       ${heading({ up: ['/previews', t('Previews')], title: html`${t('Preview')} <span class="soft">${dateTime(p.created_at)}</span>`, note: marketText(p, model.schema.fields), actions: may('write') && html`
         ${p.status !== 'PREPARING' && button(t('Delete…'), () => deletePreview(model), 'danger')}
@@ -149,9 +148,9 @@ export const previewPage = {
       ${p.status === 'PREPARING' && html`<p class="notice">${t('The Preview is being prepared.')}</p>`}
       ${['FAILED', 'CANCELLED'].includes(p.status) && html`<p class="notice bad"><span class="grow">${p.failure_reason ? t('The Preview failed: {why}.', { why: why(p.failure_reason) }) : t('The Preview was cancelled.')}</span>
         ${may('write') && html`${button(t('Try again'), () => again(p.request))}<a class="button" href=${link(`/market${marketOf(p.request)}`)}>${t('Change the market')}</a>`}</p>`}
-      ${model.imported && html`<p class=${model.imported.status === 'failed' ? 'notice bad' : 'notice good'}>${model.imported.result || t('This Preview is being imported.')} <a href=${link('/accounts')}>${t('Accounts')}</a></p>`}
+      ${model.imported && html`<p class=${model.imported.status === 'failed' ? 'notice bad' : 'notice good'}><span class="grow">${model.imported.result || t('This Preview is being imported.')}</span>${['accounts', 'contacts'].map((name) => model.imported?.finished_at && model.imported[name].created > 0 && html`<a class="button" href=${link(`/${name}${madeBy('tam_import', model.imported)}`)}>${t('Show {kind}', { kind: name })}</a>`)}</p>`}
       ${p.truncated && isReady && html`<p class="notice warn">${firstOf(p)}</p>`}${isReady && funnel(model)}${isReady && html`<div class="beside">${model.table.element}${member(model)}</div>`}
-      ${isReady && selected(n, button(tn(n, 'Exclude {n} company…', 'Exclude {n} companies…'), () => exclude(model), 'danger'))}</div>`;
+      ${isReady && selected(model, (n) => button(tn(n, 'Exclude {n} company…', 'Exclude {n} companies…'), () => exclude(model), 'danger'))}</div>`;
   },
 };
 
@@ -185,13 +184,13 @@ function funnel({ preview: p, path, kind, reason }) {
   return html`<section class="section">${tabs(['company', 'person'].map((k) => [k === 'company' ? t('Companies') : t('People'), `/previews/${p.preview_id}?kind=${k}`, k === kind]))}
     ${bars([{ label: t('Matched'), value: counts.matched }, ...Object.entries(counts.exclusions).filter(([, n]) => n > 0).map(([excluded, n]) => ({ label: words(why(excluded)), value: n, text: `−${number(n)}`, className: 'fill-soft', action: html`<a href=${`${at}&reason=${excluded}`}>${t('Show')}</a>` })),
       ...(counts.duplicate_source_rows ? [{ label: t('Duplicate rows'), value: counts.duplicate_source_rows, text: `−${number(counts.duplicate_source_rows)}`, className: 'fill-soft' }] : []),
-      { label: t('Eligible'), value: counts.eligible, className: 'fill-good', action: html`<a href=${`${at}&reason=${eligible}`}>${t('Show')}</a> ${soft(t('{n} new', { n: number(counts.new) }))}` }])}
+      { label: t('Eligible'), value: counts.eligible, className: 'fill-good', action: html`<a href=${`${at}&reason=${eligible}`}>${t('Show')}</a> ${soft(t('{n} new', { n: counts.new }))}` }])}
     ${kind === 'company' && html`<p class="soft">${price(p)}</p>`}
     ${reason && html`<p class="chips"><span class="chip on">${reason === eligible ? t('Eligible') : words(why(reason))} <a href=${at} aria-label=${t('Show all')}>×</a></span></p>`}</section>`;
 }
 
 /** What the research of a Preview costs. @param {Item} preview */
-const price = ({ research }, cost = research?.question && research.cost) => (cost ? tn(cost.companies ?? 0, 'Research of {n} company: {credits} credits', 'Research of {n} companies: {credits} credits', { credits: number(cost.actual_ai_signal_credits ?? cost.estimated_ai_signal_credits ?? 0) }) : t('Without a question, a Preview costs nothing.'));
+const price = ({ research }, cost = research?.question && research.cost) => (cost ? tn(cost.companies ?? 0, 'Research of {n} company: {credits} credits', 'Research of {n} companies: {credits} credits', { credits: cost.actual_ai_signal_credits ?? cost.estimated_ai_signal_credits ?? 0 }) : t('Without a question, a Preview costs nothing.'));
 
 /** @param {Item} m */
 const reasonOf = (m) => m.exclusion_reason || m.preparation_exclusion_reason || (m.is_duplicate_source_row ? 'DUPLICATE_ROW' : 'NOT_SELECTED');
@@ -248,7 +247,7 @@ async function take(model) {
   const most = (/** @type {Item} */ { over_by, remaining }) => (over_by > 0 ? remaining : null);
   if (await form({
     title: `${importOf(model.preview)}?`, action: t('Import the Preview'),
-    body: (state) => html`<p>${t('{accounts} accounts and {contacts} contacts are new.', { accounts: number(accounts.would_add), contacts: number(contacts.would_add) })} ${exceeded && t('That is more than is left this month.')}</p>
+    body: (state) => html`<p>${t('{accounts} accounts and {contacts} contacts are new.', { accounts: accounts.would_add, contacts: contacts.would_add })} ${exceeded && t('That is more than is left this month.')}</p>
       <div class="columns">${field(state, { name: 'max_accounts', label: t('New accounts, at most'), type: 'number' })}${field(state, { name: 'max_contacts', label: t('New contacts, at most'), type: 'number' })}</div>`,
     submit: (state) => post(`${model.path}/import`, state.values, { key: state.key }),
   }, { max_accounts: most(accounts), max_contacts: most(contacts) })) await reload();
