@@ -122,6 +122,8 @@ func TestReplied(t *testing.T) {
 	b.shows("1 running sequence stops.")
 	b.click("dialog button.primary", "Record the reply")
 	b.until(find("main li", "has replied"))
+	b.until(find("main li .status.good", "Replied"))
+	b.shows("Nothing is planned, because Waits Number")
 	if got := sequence(); got["status"] != "stopped" || got["reason"] != "replied" {
 		t.Errorf("the sequence is %v: %v", got["status"], got["reason"])
 	}

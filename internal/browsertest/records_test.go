@@ -192,3 +192,51 @@ func TestDeletedView(t *testing.T) {
 		t.Errorf("there are %v views", n)
 	}
 }
+
+// TestContactActions adds a contact to a campaign from its page, and creates a task and a meeting for it there.
+func TestContactActions(t *testing.T) {
+	for _, width := range widths {
+		b := open(t, width)
+		b.signInAsNew()
+		campaign, _, contact := waiting(t, b, nil)
+		b.visit("/contacts/" + contact)
+		b.click("button", "New task")
+		b.fill("title", "Send the offer")
+		b.click("dialog button.primary", "Create")
+		b.until(find(".timeline li", "Send the offer"))
+		b.click("button", "New meeting")
+		b.fill("title", "Talk about the offer")
+		b.fill("starts_at", "11202030"+kb.Tab+"1000AM")
+		b.click("dialog button.primary", "Create")
+		b.until(find(".timeline li", "Talk about the offer"))
+		for _, entity := range []string{"tasks", "meetings"} {
+			if n := count(t, "/v1/"+entity+"/list", rule("contact_id", contact)); n != 1 {
+				t.Errorf("the contact has %d %s", n, entity)
+			}
+		}
+		b.click("button", "Add to campaign…")
+		b.choose("[data-field=campaign]", fmt.Sprint("Waits ", b.number))
+		b.click("dialog button.primary", "Add 1")
+		b.shows("1 contact added")
+		b.until(`location.pathname === '/app/campaigns/` + campaign + `'`)
+	}
+}
+
+// TestSameAddress is warned of a contact with the same address, and creates another one nevertheless.
+func TestSameAddress(t *testing.T) {
+	b := open(t, 1280)
+	b.signInAsNew()
+	name, address := fmt.Sprint("Twin", b.number), fmt.Sprintf("twin%d@same.example", b.number)
+	id := shared.create(t, "/v1/contacts", map[string]any{"first_name": "First", "last_name": name, "email": address})
+	b.ready("/contacts")
+	b.click("button", "New contact")
+	b.fill("email", "another."+address)
+	b.fill("last_name", name)
+	b.fill("email", strings.ToUpper(address))
+	b.until(find("dialog a", "First "+name+" has this address") + `.pathname === '/app/contacts/` + id + `'`)
+	b.click("dialog button.primary", "Create")
+	b.until(`/^\/app\/contacts\/./.test(location.pathname)`)
+	if n := count(t, "/v1/contacts/list", rule("email", address)); n != 2 {
+		t.Errorf("%d contacts have the address", n)
+	}
+}

@@ -41,7 +41,7 @@ type Action = { label: string; act: () => unknown };
 
 type FormState = import('./web/js/components/dialog.js').FormState;
 type FieldOptions = {
-  name: string; label?: string; type?: string; help?: string; options?: { value: string; label: string }[]; required?: boolean;
+  name: string; label?: string; type?: string; help?: unknown; options?: { value: string; label: string }[]; required?: boolean;
   rows?: number; reference?: string | null; placeholder?: string; autocomplete?: string;
 };
 type ControlOptions = FieldOptions & { suggestions?: { value: string; label: string }[]; id: string; value: any; set: (value: any) => void; error?: string };

@@ -38,7 +38,7 @@ export function field(form, options) {
   </div>`;
 }
 
-/** @param {string} id @param {string | undefined} error @param {string | undefined} help */
+/** @param {string} id @param {string | undefined} error @param {unknown} help */
 function note(id, error, help) {
   if (error) return html`<span class="error" id=${`${id}-note`}>${error}</span>`;
   return help ? html`<span class="help" id=${`${id}-note`}>${help}</span>` : null;

@@ -2,14 +2,14 @@
 // What can be done with the records of a list.
 import { ApiError, is, list, newKey, patch, post, remove } from '../api.js';
 import { confirm, form, open } from '../components/dialog.js';
-import { field, optionsOf } from '../components/field.js';
+import { field, nameOf, optionsOf } from '../components/field.js';
 import { allowedValues, guessReference } from '../components/filter.js';
-import { button, download, failed, inTrash, table, toast } from '../components/parts.js';
+import { button, download, failed, inTrash, status, table, toast } from '../components/parts.js';
 import { html } from '../dom.js';
 import { follow } from '../foot.js';
 import { fromInput } from '../format.js';
 import { body, selection } from '../query.js';
-import { go, link } from '../router.js';
+import { go, link, reload } from '../router.js';
 import { update } from '../state.js';
 import { number, t, tn } from '../text.js';
 import { createAudience } from './audience.js';
@@ -20,11 +20,11 @@ import { createCampaign } from './campaigns.js';
 /** The values of a form that were filled in. @param {Item} values */
 export const filled = (values) => Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value !== ''));
 
-/** The input of a field of the schema. @param {FormState} state @param {Field} f */
-function schemaField(state, f) {
+/** The input of a field of the schema. @param {FormState} state @param {Field} f @param {unknown} [help] */
+function schemaField(state, f, help = '') {
   const allowed = allowedValues(f);
   return field(state, {
-    name: f.key, label: f.label, type: f.type, options: allowed.length ? optionsOf(allowed) : undefined,
+    name: f.key, label: f.label, type: f.type, help, options: allowed.length ? optionsOf(allowed) : undefined,
     reference: f.type === 'reference' ? f.reference || guessReference(f.key) : null, rows: f.key === 'notes' ? 4 : undefined,
   });
 }
@@ -32,18 +32,41 @@ function schemaField(state, f) {
 /** The value of an input as the API takes it. @param {Schema} schema @param {string} key @param {any} value */
 const valueOf = (schema, key, value) => (value && schema.fields.find((f) => f.key === key)?.type === 'datetime' ? fromInput(value) : value ?? null);
 
-/** @param {ListModel} model */
-export async function create({ kind, schema }) {
+/** Asks for a new record and opens it, or stays on the page if some values are given. @param {{kind: Entity, schema: Schema}} list @param {Item} [given] */
+export async function create({ kind, schema }, given) {
   if (kind.entity === 'campaigns') return createCampaign();
   if (kind.entity === 'audiences') return createAudience();
   if (kind.entity === 'sequence-templates') return go('/templates/new');
   const fields = (kind.create || []).map((key) => schema.fields.find((f) => f.key === key)).filter((f) => f !== undefined);
+  const twin = kind.entity === 'contacts' && twinOf();
   const made = await form({
     title: t('New {kind}', { kind: kind.one }), action: t('Create'),
-    body: (state) => html`<div class="columns">${fields.map((f) => schemaField(state, f))}</div>`,
+    body: (state) => html`<div class="columns">${fields.map((f) => schemaField(state, f, f.key === 'email' && twin && twin(state)))}</div>`,
     submit: ({ values, key }) => post(`/v1/${kind.entity}`, Object.fromEntries(Object.entries(filled(values)).map(([name, value]) => [name, valueOf(schema, name, value)])), { key }),
-  });
-  if (made) void go(`${kind.path}/${made.id}`);
+  }, given);
+  if (made) await (given ? reload() : go(`${kind.path}/${made.id}`));
+}
+
+/** Returns what shows the contact who has the address of a form already. */
+function twinOf() {
+  let asked = '';
+  /** @type {Item | undefined} */
+  let found;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  return (/** @type {FormState} */ { values: { email = '' }, draw }) => {
+    if (email !== asked) {
+      asked = email;
+      found = undefined;
+      clearTimeout(timer);
+      if (/.@.+\../.test(email)) timer = setTimeout(async () => {
+        const { data } = await list('/v1/contacts/list', { filters: [is('email', email)], page_size: 1 });
+        if (email === asked) [found] = data;
+        draw();
+      }, 250);
+    }
+    return found && status('held', html`<a href=${link(`/contacts/${found.id}`)} target="_blank" dir="auto">${t('{name} has this address', { name: nameOf(found) })}</a>`);
+  };
 }
 
 /** The records that an action concerns: those that are selected, or all that match. @param {ListModel} model */
@@ -67,7 +90,7 @@ async function start(model, change, n, message, undo) {
   const { id } = await bulk(model, change, { expect: n });
   const before = model.isEverything ? null : model.table.records().filter((record) => model.table.selected.has(record.id));
   const path = `/v1/operations/${id}`;
-  const done = (/** @type {Item} */ o) => `${message(o.changed)}${o.failed ? t(', {n} could not be changed', { n: number(o.failed) }) : ''}${o.status === 'completed' ? '' : t(' ({status})', { status: o.status })}`;
+  const done = (/** @type {Item} */ o) => `${message(o.changed)}${o.failed ? t(', {n} could not be changed', { n: o.failed }) : ''}${o.status === 'completed' ? '' : t(' ({status})', { status: o.status })}`;
   model.table.clearSelection();
   model.isEverything = false;
   follow({ read: path, cancel: () => post(`${path}/cancel`, {}), href: model.kind.path, label: change.delete ? counted(model, n, 'Deleting {n} {kind}', 'Deleting {n} {title}') : counted(model, n, 'Changing {n} {kind}', 'Changing {n} {title}'), seen: () => { model.all = -1; }, at: 0, result: '', done, ended: (o) => {
@@ -85,14 +108,14 @@ export const actions = {
     const n = await count(model, change);
     const action = tn(n, 'Mark {n} task as done', 'Mark {n} tasks as done');
     if (model.isEverything && !await confirm({ action })) return;
-    await start(model, change, n, (done) => tn(done, '{n} task done', '{n} tasks done'), ({ id, status }) => patch(`/v1/tasks/${id}`, { status }));
+    await start(model, change, n, (done) => tn(done, '{n} task done', '{n} tasks done'), ({ id, status: before }) => patch(`/v1/tasks/${id}`, { status: before }));
   },
 
   async delete(model) {
     const n = await count(model, { delete: true });
     const action = counted(model, n, 'Delete {n} {kind}', 'Delete {n} {title}');
     if (await confirm({ text: inTrash(n), action, danger: true, count: n })) {
-      await start(model, { delete: true }, n, (done) => tn(done, '{n} deleted', '{n} deleted'), ({ id }) => post(`/v1/${model.kind.entity}/${id}/restore`, {}));
+      await start(model, { delete: true }, n, (done) => t('{n} deleted', { n: done }), ({ id }) => post(`/v1/${model.kind.entity}/${id}/restore`, {}));
     }
   },
 
@@ -104,7 +127,7 @@ export const actions = {
       title: counted(model, n, 'Tags of {n} {kind}', 'Tags of {n} {title}'), action: counted(model, n, 'Change {n} {kind}', 'Change {n} {title}'),
       body: (state) => html`<div class="columns">${field(state, { name: 'how', label: t('Action'), required: true, options: [{ value: 'add_tags', label: t('Add the tag') }, { value: 'remove_tags', label: t('Remove the tag') }] })}
         ${field(state, { name: 'tag', required: true, options: usable.map((tag) => ({ value: tag.id, label: tag.name })) })}</div>`,
-      submit: ({ values }) => start(model, { [values.how]: [values.tag] }, n, (done) => (values.how === 'add_tags' ? tn(done, '{n} tagged', '{n} tagged') : tn(done, 'The tag was removed from {n}', 'The tag was removed from {n}')), ({ id, tags }) => patch(`/v1/${model.kind.entity}/${id}`, { tags: tags || [] })),
+      submit: ({ values }) => start(model, { [values.how]: [values.tag] }, n, (done) => (values.how === 'add_tags' ? t('{n} tagged', { n: done }) : t('The tag was removed from {n}', { n: done })), ({ id, tags }) => patch(`/v1/${model.kind.entity}/${id}`, { tags: tags || [] })),
     }, { how: 'add_tags', tag: usable[0].id });
   },
 
@@ -121,7 +144,7 @@ export const actions = {
       },
       submit: async ({ values: { field: key, ...values } }) => {
         try {
-          return await start(model, { set: { [key]: valueOf(model.schema, key, values[key]) } }, n, (done) => tn(done, '{n} changed', '{n} changed'), ({ id, [key]: old }) => patch(`/v1/${model.kind.entity}/${id}`, { [key]: old ?? null }));
+          return await start(model, { set: { [key]: valueOf(model.schema, key, values[key]) } }, n, (done) => t('{n} changed', { n: done }), ({ id, [key]: old }) => patch(`/v1/${model.kind.entity}/${id}`, { [key]: old ?? null }));
         } catch (error) {
           if (error instanceof ApiError) for (const detail of error.details) detail.path = detail.path.replace(/^set\./, '');
           throw error;
@@ -133,7 +156,7 @@ export const actions = {
   async audience(model) {
     const audiences = (await all('/v1/audiences/list', 'active')).filter((a) => a.type !== 'dynamic');
     const done = await form({
-      title: tn(model.count, 'Add {n} contact to an audience', 'Add {n} contacts to an audience'), action: t('Add {n}', { n: number(model.count) }),
+      title: tn(model.count, 'Add {n} contact to an audience', 'Add {n} contacts to an audience'), action: t('Add {n}', { n: model.count }),
       body: (state) => html`${field(state, { name: 'audience', options: audiences.map((a) => ({ value: a.id, label: a.name })) })}
         ${field(state, { name: 'name', label: t('Or the name of a new audience') })}`,
       submit: async ({ values, key }) => {
@@ -141,24 +164,28 @@ export const actions = {
         return values.audience ? addTo(values.audience, model) : inNewAudience(values.name, key, model);
       },
     });
-    if (done) finish(model, tn(done.added, '{n} contact added', '{n} contacts added'));
+    if (done) finish(model, done);
   },
 
   async campaign(model) {
     const campaigns = (await all('/v1/campaigns/list')).filter((c) => c.status !== 'completed');
     if (campaigns.length === 0) return toast(t('There is no campaign yet. Add the contacts to an audience, and create a campaign for it.'));
     const done = await form({
-      title: tn(model.count, 'Add {n} contact to a campaign', 'Add {n} contacts to a campaign'), action: t('Add {n}', { n: number(model.count) }),
+      title: tn(model.count, 'Add {n} contact to a campaign', 'Add {n} contacts to a campaign'), action: t('Add {n}', { n: model.count }),
       body: (state) => html`${field(state, { name: 'campaign', required: true, options: campaigns.map((c) => ({ value: c.id, label: `${c.name} (${c.status})` })),
         help: campaigns.find((c) => c.id === state.values.campaign)?.status === 'active' ? t('This campaign is running: their first steps happen as soon as they are due.') : '' })}
         ${field(state, { name: 'name', label: t('Name of the new audience'), required: true, help: t('The contacts come in as an audience of the campaign.') })}`,
       submit: async ({ values, key }) => {
         if (!values.campaign) throw new Error(t('Choose a campaign.'));
-        return { ...await inNewAudience(values.name, key, model, (id) => post(`/v1/campaigns/${values.campaign}/audiences/add`, { audience_ids: [id] }, { key: newKey() })), campaign: values.campaign };
+        const path = `/v1/campaigns/${values.campaign}`;
+        const people = async () => (await list(`${path}/simulate`, { page_size: 1 })).summary.contacts;
+        const before = await people().catch(() => 0);
+        const { asked } = await inNewAudience(values.name, key, model, (id) => post(`${path}/audiences/add`, { audience_ids: [id] }, { key: newKey() }));
+        return { asked, added: Math.min(asked, await people().catch(() => Infinity) - before), campaign: values.campaign };
       },
     }, { campaign: campaigns.find((c) => c.status !== 'active')?.id, name: t('{filter}, {day}', { filter: model.view.q || t('Contacts'), day: new Date().toISOString().slice(0, 16).replace('T', ' ') }) });
     if (!done) return;
-    finish(model, tn(done.added, '{n} contact added to the campaign', '{n} contacts added to the campaign'));
+    finish(model, done);
     void go(`/campaigns/${done.campaign}`);
   },
 };
@@ -211,19 +238,18 @@ async function inNewAudience(name, key, model, then) {
 async function addTo(audience, model) {
   if (model.isEverything) { // the number on the button is the number of records that change
     const now = (await list(model.kind.list, body(model.view, 1, 1))).pagination.total_count;
-    if (now !== model.table.total) throw new ApiError(409, 'conflict', t('{now} contacts match by now, not {then}. Nothing was added.', { now: number(now), then: number(model.table.total) }));
+    if (now !== model.table.total) throw new ApiError(409, 'conflict', t('{now} contacts match by now, not {then}. Nothing was added.', { now, then: model.table.total }));
   }
   const which = model.isEverything ? { search: '', filters: [], ...selection(model.view) } : { contact_ids: [...model.table.selected] };
-  const asked = model.count;
-  const result = await post(`/v1/audiences/${audience}/contacts/add`, which, { key: newKey() });
-  return { added: result?.added ?? asked };
+  const { added, failures } = await post(`/v1/audiences/${audience}/contacts/add`, which, { key: newKey() });
+  return { added, asked: model.count - failures.length };
 }
 
-/** @param {ListModel} model @param {string} message */
-function finish(model, message) {
+/** @param {ListModel} model @param {{asked: number, added: number}} done how many are there now, and how many of them were not there before */
+function finish(model, { asked, added }) {
   model.table.clearSelection();
   model.isEverything = false;
-  toast(message);
+  toast(tn(added, '{n} contact added', '{n} contacts added') + (asked > added ? tn(asked - added, ', {n} was in it already', ', {n} were in it already') : ''));
   update();
 }
 

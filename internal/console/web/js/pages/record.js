@@ -10,6 +10,7 @@ import { because, dateTime, fromInput, show, toInput, words } from '../format.js
 import { go, link, reload, setSearch } from '../router.js';
 import { may, origin, update } from '../state.js';
 import { number, t, tn, why } from '../text.js';
+import { actions, create } from './actions.js';
 import { entities, tagsFor, valueAt } from './entities.js';
 
 /** @param {string} name @returns {PageModule} */
@@ -57,7 +58,7 @@ function view(model) {
   const subtitle = isContact ? [record.title, knownName(record.account_id)].filter(Boolean).join(', ') : record.industry || words(record.stage || record.status || '');
   const { at, total } = place(model);
   return html`<div class="page">
-    ${heading({ up: [at >= 0 ? origin.href : kind.path, at >= 0 ? t('{kind}, {n} of {total}', { kind: kind.title, n: number(at + 1), total: number(total) }) : kind.title], title: nameOf(record), note: subtitle, actions: may('write') && html`
+    ${heading({ up: [at >= 0 ? origin.href : kind.path, at >= 0 ? t('{kind}, {n} of {total}', { kind: kind.title, n: at + 1, total: total }) : kind.title], title: nameOf(record), note: subtitle, actions: may('write') && html`
       ${kind.entity === 'tasks' && record.status === 'open' && button(t('Done'), () => save(model, 'status', 'completed'), 'primary')}
       ${isContact && button(t('Replied…'), () => replied(model))}${isContact && !record.do_not_contact && button(t('Opt out…'), () => optOut(model))}
       ${button(t('Delete…'), () => deleteRecord(model), 'danger')}` })}
@@ -223,16 +224,23 @@ function next(model) {
   const isOpen = (/** @type {Item} */ s) => s.status === 'active' || s.status === 'not_started';
   const rows = [...model.sequences].sort((a, b) => Number(isOpen(b)) - Number(isOpen(a)));
   return section(t('Next'), html`${!rows.some(isOpen) && html`<p class="soft">${nothingNext(model)}</p>`}
-    ${rows.length > 0 && html`<ul class="list">${rows.map((s) => html`<li><a href=${link(`/campaigns/${s.campaign_id}`)} dir="auto">${knownName(s.campaign_id)}</a>${status(s.status)}
-      <span class="grow soft">${s.next_due_at ? t('step {n}, {when}', { n: (s.current_step_index ?? 0) + 1, when: dateTime(s.next_due_at) }) : s.reason ? why(s.reason) : ''}</span></li>`)}</ul>`}`);
+    ${rows.length > 0 && html`<ul class="list">${rows.map((s) => html`<li><a href=${link(`/campaigns/${s.campaign_id}`)} dir="auto">${knownName(s.campaign_id)}</a>${status(s.reason === 'replied' ? s.reason : s.status)}
+      <span class="grow soft">${s.next_due_at ? t('step {n}, {when}', { n: (s.current_step_index ?? 0) + 1, when: dateTime(s.next_due_at) }) : s.reason ? why(s.reason) : ''}</span></li>`)}</ul>`}`, may('write') && html`<span class="buttons">${button(t('Add to campaign…'), () => actions.campaign(alone(model)))}${['tasks', 'meetings'].map((name) => button(t('New {kind}', { kind: entities[name].one }), () => createFor(model, entities[name])))}</span>`);
 }
+
+/** The contact as a list in which it is selected. @param {Item} model @returns {any} */
+const alone = ({ kind, record }) => ({ kind, count: 1, view: { q: nameOf(record) }, table: { selected: new Set([record.id]), clearSelection() {} } });
+
+/** Asks for a new record that belongs to the contact. @param {Item} model @param {Entity} kind */
+const createFor = async ({ record }, kind) => create({ kind, schema: await schemaOf(kind.entity) }, { contact_id: record.id, account_id: record.account_id });
 
 /** @param {Item} model */
 function nothingNext(model) {
   if (model.record.do_not_contact) return t('Nothing will be sent: the contact has opted out.');
   if (!model.record.email) return t('Nothing will be sent: the contact has no email address.');
-  const hasLeft = model.sequences.some((/** @type {Item} */ s) => s.reason === 'left_audience');
-  return !may('write') ? t('Nothing is planned.') : t(hasLeft ? 'Nothing is planned. {name} left the audience of a campaign, which does not go on even for those who come back.' : 'Nothing is planned. Add {name} to an audience of a campaign.', { name: nameOf(model.record) });
+  const has = (/** @type {string} */ reason) => model.sequences.some((/** @type {Item} */ s) => s.reason === reason);
+  if (has('replied')) return t('Nothing is planned, because {name} has replied.', { name: nameOf(model.record) });
+  return !may('write') ? t('Nothing is planned.') : t(has('left_audience') ? 'Nothing is planned. {name} left the audience of a campaign, which does not go on even for those who come back.' : 'Nothing is planned. Add {name} to an audience of a campaign.', { name: nameOf(model.record) });
 }
 
 /** @param {Item} model */
