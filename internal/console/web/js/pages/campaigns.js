@@ -77,9 +77,15 @@ async function follow(model) {
 function people(model) {
   return new Table({
     label: t('People'), href: (s) => link(`/contacts/${s.contact_id}`),
-    fetch: (page, page_size, signal) => {
+    fetch: async (page, page_size, signal) => {
       const { status: only, reason } = model;
-      return list(`${at(model)}/sequences/list`, { page, page_size, filters: Object.entries({ status: only, reason }).filter(([, value]) => value).map(([name, value]) => (is(name, value))) }, { signal });
+      const filters = Object.entries({ status: only, reason }).filter(([, value]) => value).map(([name, value]) => is(name, value));
+      const found = await list(`${at(model)}/sequences/list`, { page, page_size, filters }, { signal });
+      if (found.pagination.total_count > model.stats.enrolled) { // the counts must not say less than the table shows
+        model.stats = await get(`${at(model)}/stats`, { signal });
+        update();
+      }
+      return found;
     },
     columns: [
       column('name', t('Name'), 200, (s) => s.contact_name || s.contact_email || t('deleted contact')),
@@ -106,10 +112,10 @@ function view(model) {
         ${c.status === 'draft' && button(t('Delete…'), () => deleteDraft(model), 'danger')}
         ${!c.held && ['draft', 'paused'].includes(c.status) && button(c.status === 'paused' ? t('Resume…') : t('Start…'), () => start(model), 'primary')}`}` })}
     ${c.held && html`<div class="notice warn"><span class="grow">${c.held.since ? t('Held since {when}: {reason}. Nothing is sent.', { reason: why(c.held.reason), when: dateTime(c.held.since) }) : t('Held: {reason}. Nothing is sent.', { reason: why(c.held.reason) })}</span>${may('write') && button(t('Release…'), () => release(model))}</div>`}
-    <div class="section"><p>${t('{enrolled} enrolled = {active} active + {completed} completed + {stopped} stopped{why} + {waiting} not started', { enrolled: number(s.enrolled), active: number(s.active), completed: number(s.completed), stopped: number(s.stopped), why: stopped && ` (${stopped})`, waiting: number(s.not_started) })}</p>
+    <div class="section"><p>${t('{enrolled} enrolled = {active} active + {completed} completed + {stopped} stopped{why} + {not_started} not started', { ...s, why: stopped && ` (${stopped})` })}</p>
       ${stacked([[t('active'), 'active', 'accent'], [t('completed'), 'completed', 'good'], [t('stopped'), 'stopped', 'bad'], [t('not started'), 'not_started', 'soft']].map(([label, key, color]) => ({ label, value: s[key], className: `fill-${color}`, href: link(filter(key)) })))}</div>
     <div class="split">${section(t('Steps'), bars(s.steps.map((/** @type {Item} */ step) => ({ label: t('Step {n}', { n: step.step_index + 1 }), value: step.done, text: number(step.done), action: html`<span class="soft">${stepNote(step)}</span>` }))),
-      html`<span class="soft">${[tn(s.messages_sent, '{n} email sent', '{n} emails sent'), s.messages_captured > 0 && t('{n} captured', { n: number(s.messages_captured) }), s.messages_failed > 0 && t('{n} failed', { n: number(s.messages_failed) })].filter(Boolean).join(', ')}</span>`)}
+      html`<span class="soft">${[tn(s.messages_sent, '{n} email sent', '{n} emails sent'), s.messages_captured > 0 && t('{n} captured', { n: s.messages_captured }), s.messages_failed > 0 && t('{n} failed', { n: s.messages_failed })].filter(Boolean).join(', ')}</span>`)}
       ${section(t('Plan'), model.plan?.per_day.length === 0 ? '' : model.plan ? columns(model.plan.per_day.slice(0, 10).map((/** @type {Item} */ d) => ({ label: shortDay(`${d.date}T12:00:00Z`), value: d.sends + d.tasks }))) : html`<div class="skeleton body"></div>`,
         html`<span class="soft">${model.plan && (model.plan.last_at ? t('emails and tasks per day, the last {when}', { when: dateTime(model.plan.last_at) }) : t('nothing is left to do'))}</span>`)}</div>
     <div class="toolbar"><h2>${t('People')}</h2>${tabs(['', 'active', 'completed', 'stopped', 'not_started'].map((value) => [value ? words(value) : t('All'), filter(value), model.status === value]))}
@@ -153,8 +159,8 @@ async function plan(model) {
 }
 
 /** @param {Item} s */
-const summary = ({ people: p, ...s }) => pairs([[t('People'), t('{n} of {total} receive something', { n: number(p.reached), total: number(s.contacts) })], [t('Emails'), tn(p.sends, '{total} to {n} person', '{total} to {n} people', { total: number(s.sends) })], [t('Tasks'), tn(p.tasks, '{total} for {n} person', '{total} for {n} people', { total: number(s.tasks) })], [t('First'), s.first_at ? dateTime(s.first_at) : '—'], [t('Last'), s.last_at ? dateTime(s.last_at) : '—'],
-  .../** @type {[string, string][]} */ ([[t('Skipped'), 'skipped'], [t('Held'), 'held']]).flatMap(([label, key]) => Object.entries(p[key]).map(([reason, n]) => /** @type {[string, string]} */ ([label, tn(n, '{n} person: {why}, {steps} of their steps', '{n} people: {why}, {steps} of their steps', { why: why(reason), steps: number(s[key][reason]) })])))]);
+const summary = ({ people: p, ...s }) => pairs([[t('People'), t('{n} of {total} receive something', { n: p.reached, total: s.contacts })], [t('Emails'), tn(p.sends, '{total} to {n} person', '{total} to {n} people', { total: s.sends })], [t('Tasks'), tn(p.tasks, '{total} for {n} person', '{total} for {n} people', { total: s.tasks })], [t('First'), s.first_at ? dateTime(s.first_at) : '—'], [t('Last'), s.last_at ? dateTime(s.last_at) : '—'],
+  .../** @type {[string, string][]} */ ([[t('Skipped'), 'skipped'], [t('Held'), 'held']]).flatMap(([label, key]) => Object.entries(p[key]).map(([reason, n]) => /** @type {[string, string]} */ ([label, tn(n, '{n} person: {why}, {steps} of their steps', '{n} people: {why}, {steps} of their steps', { why: why(reason), steps: s[key][reason] })])))]);
 
 /** @param {Item} model */
 async function simulate(model) {
