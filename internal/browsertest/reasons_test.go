@@ -84,7 +84,7 @@ func TestLeftAudience(t *testing.T) {
 	title := fmt.Sprint("Leaver", b.number)
 	contact := shared.create(t, "/v1/contacts", map[string]any{"first_name": "Jan", "last_name": title, "title": title, "email": strings.ToLower(title) + "@left.example"})
 	audience := shared.create(t, "/v1/audiences", map[string]any{"name": title, "type": "dynamic", "filters": []any{map[string]any{"field": "title", "condition": "is", "value": title}}})
-	shared.create(t, "/v1/campaigns", map[string]any{"name": title, "status": "active", "audience_ids": []string{audience}, "template_id": shared.first(t, "/v1/sequence-templates/list", map[string]any{"page_size": 1})["id"]})
+	shared.create(t, "/v1/campaigns", map[string]any{"name": title, "status": "active", "audience_ids": []string{audience}, "template_id": shared.first(t, "/v1/sequence-templates/list", map[string]any{"search": "Three emails"})["id"]})
 	wait := func(is func(sequence map[string]any) bool) {
 		t.Helper()
 		query := map[string]any{"filters": []any{map[string]any{"field": "contact_id", "condition": "is", "value": contact}}}
