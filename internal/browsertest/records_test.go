@@ -209,6 +209,7 @@ func TestContactActions(t *testing.T) {
 		b.fill("starts_at", "11202030"+kb.Tab+"1000AM")
 		b.click("dialog button.primary", "Create")
 		b.until(find(".timeline li", "Talk about the offer"))
+		b.screenshot(fmt.Sprint("contact-actions", width))
 		for _, entity := range []string{"tasks", "meetings"} {
 			if n := count(t, "/v1/"+entity+"/list", rule("contact_id", contact)); n != 1 {
 				t.Errorf("the contact has %d %s", n, entity)
@@ -234,6 +235,7 @@ func TestSameAddress(t *testing.T) {
 	b.fill("last_name", name)
 	b.fill("email", strings.ToUpper(address))
 	b.until(find("dialog a", "First "+name+" has this address") + `.pathname === '/app/contacts/` + id + `'`)
+	b.screenshot("same-address")
 	b.click("dialog button.primary", "Create")
 	b.until(`/^\/app\/contacts\/./.test(location.pathname)`)
 	if n := count(t, "/v1/contacts/list", rule("email", address)); n != 2 {
