@@ -76,12 +76,15 @@ func TestOldList(t *testing.T) {
 			b.until(firstRow + ` && !/…/.test([...document.querySelectorAll('td')].map((e) => e.innerText).join())`)
 			at := eval[string](b, firstRow)
 			_ = eval[bool](b, `(() => { window.now ??= Date.now; Date.now = () => now.call(Date) + 120e3; document.dispatchEvent(new Event('visibilitychange')); return true; })()`)
-			b.until(find(".beside > button", "Refresh"))
+			b.until(find(".selection button", "Refresh"))
+			if over := eval[float64](b, `document.querySelector('.table').getBoundingClientRect().bottom - document.querySelector('.selection').getBoundingClientRect().top`); over > 0 {
+				t.Errorf("at %d px, the offer to refresh %s hides %.0f px of the rows", width, path, over)
+			}
 			if now := eval[string](b, firstRow); now != at {
 				t.Errorf("at %d px, the first row of %s is %s, and was %s", width, path, now, at)
 			}
-			b.click(".beside > button", "Refresh")
-			b.until("!" + find(".beside > button", "Refresh"))
+			b.click(".selection button", "Refresh")
+			b.until("!" + find(".selection button", "Refresh"))
 		}
 	}
 }

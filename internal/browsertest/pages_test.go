@@ -159,8 +159,8 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// TestAccessibility requires that axe-core finds nothing on any page, on a wide screen and a phone and in both themes. It needs npm, which installs axe-core from the
-// registry that it is configured with.
+// TestAccessibility requires that axe-core finds nothing on any page and in any dialog, on a wide screen and a phone and in both themes. It needs npm, which installs
+// axe-core from the registry that it is configured with.
 func TestAccessibility(t *testing.T) {
 	if shared == nil {
 		open(t, 1280)
@@ -181,10 +181,10 @@ func TestAccessibility(t *testing.T) {
 		b := open(t, width)
 		b.signInAsNew()
 		b.run(page.SetBypassCSP(true))
-		for name, path := range pagePaths(t) {
+		examine := func(name string, show func()) {
 			t.Run(fmt.Sprintf("%d/%s", width, name), func(t *testing.T) {
 				b.t = t
-				b.ready(path)
+				show()
 				_ = eval[bool](b, string(axe)+`; true`)
 				for theme, rules := range map[string]string{"light": "", "dark": "runOnly: ['color-contrast']"} { // only colours differ
 					b.setTheme(theme)
@@ -194,7 +194,51 @@ func TestAccessibility(t *testing.T) {
 				}
 			})
 		}
+		for name, path := range pagePaths(t) {
+			examine(name, func() { b.ready(path) })
+		}
+		for name, d := range dialogs(t) {
+			examine("dialog "+name, func() {
+				b.ready(d.path)
+				for _, button := range d.buttons {
+					b.click("button, summary, tbody input", button)
+				}
+				if len(d.buttons) == 0 {
+					b.keys(d.key)
+				}
+				b.until(`document.querySelector('dialog[open], details[open]')?.getAnimations().length === 0`)
+			})
+		}
 		b.t = t
+	}
+}
+
+// dialog is a dialog or a menu, and how a page opens it: by its buttons in turn, or a key.
+type dialog struct {
+	path    string
+	buttons []string
+	key     string
+}
+
+func dialogs(t *testing.T) map[string]dialog {
+	t.Helper()
+	number := time.Now().UnixNano()
+	id := shared.create(t, "/v1/contacts", map[string]any{"first_name": "Dialog", "email": fmt.Sprintf("dialog%d@adler.example", number)})
+	contact, found := "/contacts/"+id, fmt.Sprintf("/contacts?q=dialog%d", number)
+	draft := "/campaigns/" + shared.create(t, "/v1/campaigns", map[string]any{
+		"name": fmt.Sprint("Dialogs ", number), "template_id": shared.first(t, "/v1/sequence-templates/list", map[string]any{"search": "Three emails"})["id"],
+		"audience_ids": []string{shared.create(t, "/v1/audiences", map[string]any{"name": fmt.Sprint("Dialogs ", number), "contact_ids": []string{id}})},
+	})
+	const row = "Select row 1"
+	return map[string]dialog{
+		"new contact": {"/contacts", []string{"New contact"}, ""}, "new task": {"/tasks", []string{"New task"}, ""}, "new campaign": {"/campaigns", []string{"New campaign"}, ""},
+		"new audience": {"/audiences", []string{"New audience"}, ""}, "filter": {"/contacts", []string{"+ Filter"}, ""}, "group": {"/contacts", []string{"+ Group"}, ""},
+		"views": {"/contacts", []string{"Views"}, ""}, "columns": {"/contacts", []string{"Columns"}, ""}, "save a view": {"/contacts", []string{"Views", "Save this view…"}, ""},
+		"delete": {found, []string{row, "Delete…"}, ""}, "campaign": {found, []string{row, "Campaign…"}, ""}, "audience": {found, []string{row, "Audience…"}, ""},
+		"tags": {found, []string{row, "Tags…"}, ""}, "change": {found, []string{row, "Change a field…"}, ""},
+		"opt out": {contact, []string{"Opt out…"}, ""}, "delete a record": {contact, []string{"Delete…"}, ""}, "start": {draft, []string{"Start…"}, ""}, "add people": {draft, []string{"Add people…"}, ""},
+		"keys": {"/", nil, "?"}, "search": {"/", nil, "/"}, "new user": {"/settings/users", []string{"New user"}, ""}, "new field": {"/settings/fields", []string{"New field"}, ""},
+		"new webhook": {"/settings/webhooks", []string{"New webhook"}, ""}, "organization": {"/settings", []string{"Change…"}, ""},
 	}
 }
 

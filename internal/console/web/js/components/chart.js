@@ -41,13 +41,12 @@ export function stacked(parts) {
  */
 export function columns(days) {
   const most = Math.max(1, ...days.map((d) => d.value));
-  const isNarrow = document.documentElement.clientWidth < 720;
-  const width = isNarrow ? 46 : Math.max(46, Math.min(96, 640 / Math.max(1, days.length)));
-  return html`<div class="scroll-x" tabindex="0" role="group" aria-label=${t('By day')}><svg class="chart" viewBox=${`0 0 ${width * days.length} 124`} width=${width * days.length} height="124" role="img"
+  const at = (/** @type {number} */ i) => `${(100 * (i + 0.5)) / days.length}%`;
+  return html`<div class="scroll-x" tabindex="0" role="group" aria-label=${t('By day')}><svg class="chart" width=${46 * days.length} height="124" role="img"
     aria-label=${days.map((d) => `${d.label}: ${number(d.value)}`).join(', ')}>
     ${days.map((d, i) => svg`
-      <rect class="fill-accent" x=${i * width + width * 0.2} width=${width * 0.6} y=${88 - (64 * d.value) / most} height=${(64 * d.value) / most}></rect>
-      <text x=${i * width + width / 2} y=${82 - (64 * d.value) / most} text-anchor="middle">${number(d.value)}</text>
-      <text x=${i * width + width / 2} text-anchor="middle">${d.label.split(isNarrow ? ' ' : / (.*)/, 2).map((line, n) => svg`<tspan x=${i * width + width / 2} y=${104 + 15 * n}>${line}</tspan>`)}</text>`)}
+      <rect class="fill-accent" x=${at(i)} width="32" transform="translate(-16)" y=${88 - (64 * d.value) / most} height=${(64 * d.value) / most}></rect>
+      <text x=${at(i)} y=${82 - (64 * d.value) / most} text-anchor="middle">${number(d.value)}</text>
+      <text text-anchor="middle">${d.label.split(/ (.*)/, 2).map((line, n) => svg`<tspan x=${at(i)} y=${104 + 15 * n}>${line}</tspan>`)}</text>`)}
   </svg></div>`;
 }

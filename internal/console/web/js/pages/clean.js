@@ -4,7 +4,7 @@ import { list, newKey, post, remove, schemaOf, tags } from '../api.js';
 import { confirm } from '../components/dialog.js';
 import { knownName, nameOf, resolveAll } from '../components/field.js';
 import { guessReference, valueName } from '../components/filter.js';
-import { button, empty, failed, heading, selected, tabs, toast, when } from '../components/parts.js';
+import { button, empty, failed, heading, selected, soft, tabs, toast, when } from '../components/parts.js';
 import { column, Table } from '../components/table.js';
 import { html, keyed } from '../dom.js';
 import { dropWork, showWork } from '../foot.js';
@@ -80,8 +80,10 @@ function compare(model) {
     <tbody>${keyed(fields, (f) => f.key, (f) => {
       const source = sourceOf(model, f);
       const differs = !joined.includes(f.key) && f.key !== 'created_at' && new Set(records.map((/** @type {Item} */ r) => textOf(f, r)).filter(Boolean)).size > 1;
-      return html`<tr><th scope="row">${f.label}</th>${records.map((/** @type {Item} */ r) => html`<td class=${out.has(r.id) ? 'soft' : ''} dir="auto">${!textOf(f, r) ? html`<span class="soft">—</span>` : differs && !out.has(r.id)
-        ? html`<label class="check"><input type="radio" name=${f.key} .checked=${r.id === source} @change=${() => { from[f.key] = r.id; update(); }}> <span class="wrap">${textOf(f, r)}</span></label>` : textOf(f, r)}</td>`)}</tr>`;
+      return html`<tr><th scope="row">${f.label}</th>${records.map((/** @type {Item} */ r) => {
+        const text = html`<span class="wrap" dir="auto">${textOf(f, r) || soft('—')}</span>`;
+        return html`<td class=${out.has(r.id) ? 'soft' : ''}>${differs && textOf(f, r) && !out.has(r.id) ? html`<label class="check"><input type="radio" name=${f.key} .checked=${r.id === source} @change=${() => { from[f.key] = r.id; update(); }}> ${text}</label>` : text}</td>`;
+      })}</tr>`;
     })}</tbody></table></div>
     ${may('write') && html`<div class="section"><p>${t('{name} stays, with the values that are chosen above and the tags, audiences, notes, messages, sequences, tasks, meetings and history of all. Whoever has opted out stays opted out. The addresses of the others lead to it. This cannot be undone.', { name })}</p>
       <p class="buttons">${merged.length > 0 && button(action, () => merge(model, merged), 'primary', Date.now() - model.shownAt < 1000)}</p></div>`}`;

@@ -19,8 +19,8 @@ export const entities = {
   opportunities: kind('opportunities', t('Opportunities'), t('opportunity'), ['name', 'stage', 'account_id', 'amount', 'close_date', 'owner_id', 'updated_at'], t('No opportunities yet.'), {
     canExport: true, create: ['name', 'account_id', 'stage', 'amount', 'close_date', 'owner_id'], actions: ['tag', 'edit', 'delete'] }),
   audiences: kind('audiences', t('Audiences'), t('audience'), ['name', 'contact_count', 'type', 'status', 'updated_at'], t('No audiences yet. An audience is a list of contacts for campaigns.'), { create: [] }),
-  previews: kind('previews', t('Previews'), t('Preview'), ['market', 'created_at', 'status', 'companies', 'people', 'failure_reason'], t('No Previews yet. Describe a market first.'), { list: '/v1/tam/previews/list', search: '', links: [[t('New market'), '/market']] }),
-  imports: kind('imports', t('Imports'), t('import'), ['created_at', 'entity', 'status', 'rows', 'added', 'updated', 'skipped'], t('No imports yet. Bring your contacts or accounts as a CSV file.'), {
+  previews: kind('previews', t('Previews'), t('Preview'), ['market', 'created_at', 'status', 'companies', 'people'], t('No Previews yet. Describe a market first.'), { list: '/v1/tam/previews/list', search: '', links: [[t('New market'), '/market']] }),
+  imports: kind('imports', t('Imports'), t('import'), ['created_at', 'file_name', 'entity', 'status', 'rows', 'added', 'updated', 'skipped'], t('No imports yet. Bring your contacts or accounts as a CSV file.'), {
     search: '', links: [[t('Import a file'), '/imports/new']], quick: [[t('Imports'), 'f=dry_run:is:false'], [t('All'), '']] }),
   companies: kind('companies', t('Companies of the catalogue'), t('company'), ['name', 'industry', 'employee_count', 'country', 'website', 'founded_year'], t('The catalogue is empty. The operator fills it with: prospector catalog import.'), {
     path: '/catalogue/companies', search: t('Search companies'), href: '', quick: catalogue }),

@@ -26,7 +26,7 @@ async function read(signal) {
   await resolveAll('contacts', tasks.data.map((task) => task.contact_id).filter(Boolean)).catch(() => {});
   return {
     tasks, balance, campaigns: campaigns.data,
-    held: campaigns.data.filter((c) => c.held),
+    held: campaigns.data.filter((c) => c.held), now: Date.parse(planned.data[0].date), readAt: Date.now(),
     days: open.map((n, i) => {
       const at = startOfDay(i);
       const { sends = 0, tasks: steps = 0 } = planned.data.find((d) => d.date === isoDay(at)) || {};
@@ -65,13 +65,14 @@ function view(model) {
   const sum = (/** @type {string} */ key) => days.reduce((/** @type {number} */ n, /** @type {Item} */ d) => n + d[key], 0);
   return html`<div class="page">
     <header class="heading"><h1 tabindex="-1">${longDay(Date.now())}</h1><span class="soft">${foreignZone()}</span></header>
+    ${model.now - model.readAt > 2e8 && html`<p class="notice">${t('Campaigns run on a faster clock here. At {time} it was {day} for them.', { time: time(model.readAt), day: day(model.now) })}</p>`}
     ${model.campaigns.length === 0 && may('write') && section(t('First steps'), html`<ol class="list">${firstSteps.map(([to, title, note]) => html`<li><a href=${link(to)}>${title}</a> <span class="soft">${note}</span></li>`)}</ol>`)}
     ${section(t('Needs you'), tasks.data.length + held.length === 0 ? nothingDue(model) : html`<ul class="needs">
         ${keyed(held, (c) => c.id, (c) => html`<li><a class="clip" href=${link(`/campaigns/${c.id}`)} dir="auto">${c.name}</a>
           <span class="status warn">${t('held: {reason}', { reason: why(c.held.reason) })}</span><span class="soft nowrap">${c.held.since ? dateTime(c.held.since) : ''}</span>
           <a class="button" href=${link(`/campaigns/${c.id}`)}>${t('Release…')}</a></li>`)}
         ${keyed(tasks.data, (task) => task.id, (task, i) => html`<li class=${i === model.cursor ? 'cursor' : ''}><a class="clip" href=${link(`/tasks/${task.id}`)} dir="auto">${task.title}</a>
-          <span class="clip soft" dir="auto">${[words(task.type), knownName(task.contact_id)].filter(Boolean).join(', ')}</span><span class="soft nowrap">${dueAt(task.due_at)}</span>
+          <span class="clip soft" dir="auto">${[words(task.type), knownName(task.contact_id)].filter((text) => text && !task.title.includes(text)).join(', ')}</span><span class="soft nowrap">${dueAt(task.due_at)}</span>
           ${may('write') && button(t('Done'), () => complete(task))}</li>`)}
       </ul>
       ${total > tasks.data.length && html`<p><a href=${link('/tasks?f=status:is:open')}>${t('All {n} tasks', { n: total })}</a></p>`}`, html`<span class="soft">${needs.join(' · ')}</span>`)}

@@ -150,7 +150,7 @@ export class ListModel {
     const isCount = f.type === 'number' || f.key === 'steps';
     return {
       key, label: f.key === 'contact_count' ? t('Contacts') : labelOf(f), sortable: f.sortable, number: isCount,
-      width: width || (['title', 'subject', 'description', 'to'].includes(key) ? 250 : ['name', 'website', 'tags'].includes(key) ? 220 : isCount ? Math.max(110, 9 * f.label.length + 16) : /^(updated|created)_at$/.test(key) && this.kind.entity !== 'previews' ? 100 : 150),
+      width: width || (key === 'title' && this.kind.columns[0] === key ? 330 : widths[key] || (isCount ? Math.max(110, 9 * f.label.length + 16) : /^(updated|created)_at$/.test(key) && this.kind.entity !== 'previews' ? 100 : 150)),
       view: (record) => [this.cell(f, valueAt(record, key)), key === 'status' && record.dry_run && t(', dry run')],
     };
   }
@@ -248,6 +248,9 @@ export class ListModel {
   }
 }
 
+/** The widths of columns that need more or less room than others. @type {Record<string, number>} */
+const widths = { name: 300, title: 250, subject: 300, to: 280, description: 400, website: 220, tags: 180, account_id: 180, country: 120 };
+
 /** The label of a field, of a reference that of what it names. @param {Field} f */
 const labelOf = (f) => f.label.replace(f.type === 'reference' || f.key === 'company_id' ? / ID$/ : / (at|index)$|(?<=Template) name$/, '');
 
@@ -277,17 +280,17 @@ function view(model) {
   const count = table.total < 0 ? '' : model.isFiltered && model.all > 0 ? t('{n} of {total}', { n: table.total, total: model.all }) : number(table.total);
   return html`<div class="page list-page">
     <header class="heading"><h1 tabindex="-1">${kind.title} <span class="soft">${count}</span></h1>
-      ${kind.search && html`<input id="search" class="search" type="search" aria-label=${kind.search} placeholder=${`${kind.search}  /`} dir="auto" .value=${state.q}
+      ${kind.search && html`<input id="search" class="search" type="search" aria-label=${kind.search} placeholder=${kind.search} dir="auto" .value=${state.q}
         @input=${(e) => searchSoon(model, e.target.value)}>`}
-      ${may('write') && kind.links?.map(([label, to]) => html`<a class=${kind.create ? 'button' : 'button primary'} href=${link(to)}>${label}</a>`)}
-      ${kind.create && may('write') && newButton(model)}
+      ${may('write') && (kind.links || kind.create) && html`<div class="buttons">${kind.links?.map(([label, to]) => html`<a class=${kind.create ? 'button' : 'button primary'} href=${link(to)}>${label}</a>`)}${kind.create && newButton(model)}</div>`}
     </header>
     ${(state.unknown || []).length > 0 && html`<p class="notice warn">${t('Unknown parts of the address: {parts}', { parts: (state.unknown || []).join(', ') })}</p>`}
     ${table.damaged > 0 && html`<p class="notice bad">${t('{n} records cannot be read and are left out. The operator can run: prospector check.', { n: table.damaged })}</p>`}
     <div class="toolbar">${kind.quick && quickViews(model)}
       ${filterBar({ entity: kind.actions && kind.entity, view: () => model.view, fields: model.schema.fields, onChange: (rules, where) => model.change({ rules, where }) })}
       <span class="buttons">${kind.entity !== 'previews' && menu(t('Views'), viewItems(model), () => model.loadViews())}${columnsMenu(model)}${menu(t('More'), actionsOf(model).map((a) => html`<button class="item" type="button" @click=${a.act}>${a.label}</button>`))}</span></div>
-    <div class="beside">${table.element}${Date.now() - model.readAt > 60_000 && !document.hidden && button(t('Refresh'), () => model.refresh())}${model.peeked && peekPanel(model, model.peeked)}</div>
+    <div class="beside">${table.element}${model.peeked && peekPanel(model, model.peeked)}</div>
+    ${Date.now() - model.readAt > 60_000 && !document.hidden && html`<p class="notice selection">${t('This list is {age} old.', { age: ago(model.readAt) })} ${button(t('Refresh'), () => model.refresh())}</p>`}
     ${selectionBar(model)}
   </div>`;
 }

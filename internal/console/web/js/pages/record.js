@@ -100,8 +100,8 @@ function fieldRow(model, f) {
       ${canEdit && html`<button class="button plain" type="button" aria-label=${t('Change: {field}', { field: f.label })} @click=${() => edit(model, f.key, value)}>✎</button>`}</dd>`;
   }
   return html`<dt>${f.label}</dt><dd>${model.editing === f.key ? editor(model, f, value)
-    : canEdit ? html`<button class="inline-edit" type="button" dir="auto" @click=${() => edit(model, f.key, value)}>${display(model, f, value) || html`<span class="soft">—</span>`}</button>`
-      : html`<span class="inline-edit wrap" dir="auto">${display(model, f, value) || html`<span class="soft">—</span>`}</span>`}</dd>`;
+    : canEdit ? html`<button class="inline-edit" type="button" dir="auto" @click=${() => edit(model, f.key, value)}>${display(model, f, value) || soft('—')}</button>`
+      : html`<span class="inline-edit wrap" dir="auto">${display(model, f, value) || soft('—')}</span>`}</dd>`;
 }
 
 /** Where the value of a field leads. @param {Field} f @param {any} value */
@@ -127,6 +127,7 @@ function tagChips(model, ids) {
 function display(model, f, value) {
   if (f.type === 'reference' && value) return knownName(value) || value;
   if (/_url$|^website$/.test(f.key) && /^https?:/.test(value || '')) return value.replace(/^https?:\/\/(www\.)?/, '');
+  if (f.key === 'email' && value) return value.split(/(?<=@)/).map((/** @type {string} */ part) => html`<wbr>${part}`);
   if (f.key === 'status' || f.key === 'stage' || f.key === 'scoring.heat_score') return value && status(value);
   return show(f, value);
 }
@@ -245,9 +246,8 @@ function nothingNext(model) {
 
 /** @param {Item} model */
 function past(model) {
-  const changes = model.history.map((/** @type {Item} */ c) => ({ at: c.at, type: 'change', title: changeTitle(c), detail: '' }));
-  const events = model.timeline.map((/** @type {Item} */ e) => ({ ...e, title: e.title, detail: e.detail }));
-  const all = [...events, ...changes].filter((e) => model.tab === 'all' || (model.tab === 'mail' && e.type === 'message') || (model.tab === 'tasks' && ['task', 'meeting'].includes(e.type)) || (model.tab === 'changes' && e.type === 'change'))
+  const changes = model.history.map((/** @type {Item} */ c) => ({ at: c.at, type: 'change', title: changeTitle(c) }));
+  const all = [...model.timeline, ...changes].filter((e) => model.tab === 'all' || (model.tab === 'mail' && e.type === 'message') || (model.tab === 'tasks' && ['task', 'meeting'].includes(e.type)) || (model.tab === 'changes' && e.type === 'change'))
     .sort((a, b) => String(b.at).localeCompare(String(a.at)));
   const tabs = model.timeline.length ? [['all', t('All')], ['mail', t('Mail')], ['tasks', t('Tasks')], ['changes', t('Changes')]] : [];
   return html`<section class="section"><header><h2>${t('Timeline')}</h2><div class="tabs">${tabs.map(([tab, label]) => html`<button type="button" aria-pressed=${String(model.tab === tab)} @click=${() => { model.tab = tab; setSearch(tab === 'all' ? '' : `?tab=${tab}`); update(); }}>${label}</button>`)}</div></header>
