@@ -150,7 +150,7 @@ export class ListModel {
     const isCount = f.type === 'number' || f.key === 'steps';
     return {
       key, label: f.key === 'contact_count' ? t('Contacts') : labelOf(f), sortable: f.sortable, number: isCount,
-      width: width || (key === 'title' && this.kind.columns[0] === key ? 330 : widths[key] || (isCount ? Math.max(110, 9 * f.label.length + 16) : /^(updated|created)_at$/.test(key) && this.kind.entity !== 'previews' ? 100 : 150)),
+      width: width || (key === 'title' && this.kind.columns[0] === key ? 350 : widths[key] || (isCount ? Math.max(110, 9 * f.label.length + 16) : /^(updated|created)_at$/.test(key) && this.kind.entity !== 'previews' ? 100 : 150)),
       view: (record) => [this.cell(f, valueAt(record, key)), key === 'status' && record.dry_run && t(', dry run')],
     };
   }
