@@ -112,7 +112,7 @@ func filterContacts(b *tab) {
 	want := shared.call(b.t, http.MethodPost, "/v1/contacts/list", map[string]any{"page_size": 1, "filters": []any{
 		map[string]any{"field": "title", "condition": "contains", "value": "vp"}, map[string]any{"field": "scoring.heat_score", "condition": "is", "value": "hot"},
 	}})["pagination"].(map[string]any)["total_count"]
-	b.until(fmt.Sprintf(`document.querySelector('h1').innerText.startsWith('Contacts %v of ')`, want))
+	b.until(fmt.Sprintf(`/^Contacts\s+%v of /.test(document.querySelector('h1').innerText)`, want))
 	b.until(`decodeURIComponent(location.search) === '?f=title:contains:vp&f=scoring.heat_score:is:hot'`)
 	b.click("summary", "Views")
 	b.click("button", "Save this view…")
