@@ -181,7 +181,7 @@ export const actions = {
         const people = async () => (await list(`${path}/simulate`, { page_size: 1 })).summary.contacts;
         const before = await people().catch(() => 0);
         const { asked } = await inNewAudience(values.name, key, model, (id) => post(`${path}/audiences/add`, { audience_ids: [id] }, { key: newKey() }));
-        return { asked, added: Math.min(asked, await people().catch(() => Infinity) - before), campaign: values.campaign };
+        return { asked, added: Math.min(asked, Math.max(0, await people().catch(() => Infinity) - before)), campaign: values.campaign };
       },
     }, { campaign: campaigns.find((c) => c.status !== 'active')?.id, name: t('{filter}, {day}', { filter: model.view.q || t('Contacts'), day: new Date().toISOString().slice(0, 16).replace('T', ' ') }) });
     if (!done) return;
