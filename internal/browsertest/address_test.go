@@ -50,14 +50,22 @@ func TestRandomViews(t *testing.T) {
 func (b *tab) follow(path string) {
 	b.t.Helper()
 	_ = eval[bool](b, fmt.Sprintf(`(() => { document.title = 'left'; const a = document.createElement('a'); a.href = '/app' + %s; document.body.append(a); a.click(); a.remove(); return true; })()`, quote(path)))
-	b.until(`document.title !== 'left' && document.querySelector('main h1')`)
+	b.shown()
 }
 
 // back goes back to the page before.
 func (b *tab) back() {
 	b.t.Helper()
 	_ = eval[bool](b, `(document.title = 'left', history.back(), true)`)
-	b.until(`document.title !== 'left' && document.querySelector('main h1')`)
+	b.shown()
+}
+
+// shown waits until a page has its title, which a page gets before it is drawn, and is drawn.
+func (b *tab) shown() {
+	b.t.Helper()
+	b.until(`document.title !== 'left'`)
+	_ = eval[bool](b, `(window.isDrawn = false, requestAnimationFrame(() => requestAnimationFrame(() => { window.isDrawn = true; })), true)`)
+	b.until(`window.isDrawn && document.querySelector('main h1')`)
 }
 
 // TestBack leaves every page for another and comes back to the same address with the same content.
