@@ -1,7 +1,6 @@
 package handlers_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"prospector/internal/apptest"
 	"prospector/internal/catalog"
 	"prospector/internal/shape"
-	"prospector/store"
 )
 
 // market fills the catalog with companies c000, c001, … that have a number of people each.
@@ -36,18 +34,6 @@ func prepared(o *apptest.Org) string {
 	id := o.Write.Post("/v1/tam/preview", map[string]any{"request_id": uuid.New(), "company_filters": map[string]any{}}).Is(202).Text("data.preview_id")
 	o.Work()
 	return "/v1/tam/preview/" + id
-}
-
-// setLimits sets how many accounts and contacts the organization may create per month; nil means no limit.
-func setLimits(t *testing.T, app *apptest.App, org *apptest.Org, accounts, contacts any) {
-	t.Helper()
-	err := app.Store.Update(context.Background(), org.ID, store.Actor{}, func(tx *store.Tx) error {
-		_, err := app.Identity.Configure(tx, apptest.Body(t, map[string]any{"accounts_per_month": accounts, "contacts_per_month": contacts}))
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // used returns the used accounts and contacts of the month.
@@ -104,9 +90,9 @@ func TestBalanceCountsWhatIsMissingNow(t *testing.T) {
 	is("after a person was excluded", [2]int{2, 4})
 
 	// The check counts the same.
-	setLimits(t, app, org, 2, 3)
+	limit(t, app, org, 2, 3)
 	org.Write.Post(preview+"/import", nil).Fails(402, "import_limit_exceeded", "it would add 4 contacts, but only 3 of 3 remain this month; set max_accounts and max_contacts to import the first ones")
-	setLimits(t, app, org, 2, 4)
+	limit(t, app, org, 2, 4)
 	operation := org.Write.Post(preview+"/import", nil).Is(202).Text("data.operation_id")
 	if got := used(org); got != [2]int{2, 4} {
 		t.Errorf("%v are used after the acceptance", got)
@@ -196,7 +182,7 @@ func TestImportWithinBalance(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	market(app, 6, 2)
-	setLimits(t, app, org, 3, 5)
+	limit(t, app, org, 3, 5)
 	preview := prepared(org)
 	org.Write.Post(preview+"/import", `{}`).Fails(402, "import_limit_exceeded", "6 accounts")
 	org.Write.Post(preview+"/import", `{"max_accounts": 3}`).Fails(402, "import_limit_exceeded", "it would add 6 contacts, but only 5 of 5 remain this month")

@@ -30,7 +30,7 @@ func TestUsedIsExact(t *testing.T) {
 		if seed%3 > 0 {
 			limits = [2]any{float64(m.IntN(companies)), float64(m.IntN(companies * peopleEach))}
 		}
-		setLimits(t, app, m.org, limits[0], limits[1])
+		limit(t, app, m.org, limits[0], limits[1])
 		for _, preview := range previews {
 			m.changes(20)
 			if operation := m.accept(preview, limits); operation != "" {
