@@ -81,7 +81,7 @@ func (d *demo) start() (stop func(), err error) {
 	}
 	c := exec.Command(d.binary, "demo", "--addr", "127.0.0.1:0", "--companies", companies, "--speed", "604800", "--data-dir", d.data)
 	c.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PROSPECTOR_") }),
-		"PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
+		"PROSPECTOR_RATE_LIMIT_PER_MINUTE=0", "PROSPECTOR_WEBHOOKS_RETRY_SCHEDULE=1ms")
 	c.Stderr = os.Stderr
 	out, err := c.StdoutPipe()
 	if err != nil {

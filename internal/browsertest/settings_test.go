@@ -217,12 +217,11 @@ func TestOwnSessions(t *testing.T) {
 	other.until(`!document.querySelector('dialog') && document.querySelector('h1').innerText.startsWith('Contacts ')`)
 }
 
-// TestWebhook adds an endpoint, sends it a test event that it refuses, redelivers the event, changes the secret, pauses and
-// deletes the webhook.
+// TestWebhook adds an endpoint, sends it a test event that it refuses, redelivers the event, changes the secret, pauses the
+// webhook, redelivers what was given up and deletes the webhook.
 func TestWebhook(t *testing.T) {
 	for _, width := range widths {
 		var failures atomic.Int64
-		failures.Store(1)
 		received := make(chan string, 100)
 		endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
@@ -250,9 +249,14 @@ func TestWebhook(t *testing.T) {
 			t.Errorf("the webhook is %v", got)
 		}
 
-		b.click("button", "Test")
-		b.shows("A test event is on its way")
-		b.until(find("main td", "503"))
+		// fail sends a test event whose two attempts fail, and waits until n failed attempts are shown.
+		fail := func(n int) {
+			failures.Store(2)
+			b.click("button", "Test")
+			b.shows("A test event is on its way")
+			b.until(fmt.Sprintf(`[...document.querySelectorAll('main td')].filter((e) => e.innerText.includes('503')).length === %d`, n))
+		}
+		fail(2)
 		b.click("main td button", "Redeliver")
 		if body := <-received; !strings.Contains(body, "webhook.test") {
 			t.Errorf("received %s", body)
@@ -275,6 +279,15 @@ func TestWebhook(t *testing.T) {
 		}
 		b.click("button", "Activate")
 		b.until(find(".heading button", "Pause"))
+
+		b.click("button", "Redeliver failed…")
+		b.shows("No event was given up")
+		fail(4)
+		b.click("button", "Redeliver failed…")
+		b.click("dialog button.primary", "Redeliver 1 event")
+		if body := <-received; !strings.Contains(body, "webhook.test") {
+			t.Errorf("received %s", body)
+		}
 		b.click("button", "Delete…")
 		b.click("dialog button.primary", "Delete the webhook")
 		b.until(`location.pathname === '/app/settings/webhooks' && !` + find("main td", endpoint.URL))

@@ -220,16 +220,16 @@ func redeliver(b *tab) {
 	failed := func() float64 {
 		return shared.call(b.t, http.MethodGet, path+"/"+id+"/deliveries?status=failed", nil)["pagination"].(map[string]any)["total_count"].(float64)
 	}
-	for end := time.Now().Add(20 * time.Second); failed() == 0; {
+	for end := time.Now().Add(20 * time.Second); failed() < 2; { // the demo tries twice
 		if time.Now().After(end) {
-			b.t.Fatal("the attempt does not fail")
+			b.t.Fatal("the attempts do not fail")
 		}
 	}
 	b.goTo("Settings")
 	b.click(".tabs a", "Webhooks")
 	b.click("td a", url)
 	b.click("td button", "Redeliver")
-	for end := time.Now().Add(20 * time.Second); failed() < 2; {
+	for end := time.Now().Add(20 * time.Second); failed() == 2; {
 		if time.Now().After(end) {
 			b.t.Fatal("nothing was delivered again")
 		}
