@@ -526,7 +526,8 @@ func TestNumbers(t *testing.T) {
 	b.shows("Employee count is at least many")
 }
 
-// TestTrashAll restores more records than a block of the table has.
+// TestTrashAll restores more records than a block of the table has, and erases all but the one that was deleted while it
+// asked.
 func TestTrashAll(t *testing.T) {
 	b := open(t, 1280)
 	b.signInAsNew()
@@ -557,5 +558,19 @@ func TestTrashAll(t *testing.T) {
 	if n := left(); n != 130 {
 		t.Errorf("%d of 130 meetings are back", n)
 	}
+
+	ids := shared.call(t, http.MethodPost, "/v1/meetings/list", map[string]any{"filters": []any{rule("title", title)}, "page_size": 3})["data"].([]any)
+	path := func(i int) string { return "/v1/meetings/" + ids[i].(map[string]any)["id"].(string) }
+	shared.call(t, http.MethodDelete, path(0), nil)
+	shared.call(t, http.MethodDelete, path(1), nil)
+	b.ready("/settings/trash?kind=meetings")
+	b.click("tbody input[type=checkbox]", "")
+	b.click("button", "Select all 2 matching")
+	b.click("button", "Delete permanently…")
+	b.until(find("dialog button.primary", "Delete 2 meetings permanently"))
+	shared.call(t, http.MethodDelete, path(2), nil)
+	b.click("dialog button.primary", "Delete 2 meetings permanently")
+	b.shows("2 records deleted permanently")
+	shared.call(t, http.MethodPost, path(2)+"/restore", map[string]any{})
 	shared.clear(t, "meetings", rule("title", title))
 }

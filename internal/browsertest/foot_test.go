@@ -88,6 +88,13 @@ func newPreview(t *testing.T, country string) (id string) {
 	return id
 }
 
+// deletePreview deletes a Preview of which the page no longer reads anything.
+func (b *tab) deletePreview(id string) {
+	b.t.Helper()
+	b.ready("/previews")
+	shared.call(b.t, http.MethodDelete, "/v1/tam/preview/"+id, nil)
+}
+
 // TestImportFirst imports the first two companies of a Preview with at most one contact.
 func TestImportFirst(t *testing.T) {
 	b := open(t, 1280)
@@ -103,7 +110,7 @@ func TestImportFirst(t *testing.T) {
 	b.screenshot("import-first")
 	b.click("dialog button.primary", "Import ")
 	b.shows("Imported: 2 new accounts and 1 new contacts")
-	shared.call(t, http.MethodDelete, "/v1/tam/preview/"+id, nil)
+	b.deletePreview(id)
 }
 
 // TestFailedPreview shows why a Preview failed, and prepares its market again.

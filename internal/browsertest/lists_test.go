@@ -108,7 +108,7 @@ func TestPreviewNames(t *testing.T) {
 	b.click("tbody a", "Country is Norway · titles with chief, vp")
 	b.until(fmt.Sprintf(`location.pathname === '/app/previews/%s'`, id))
 	b.shows("Country is Norway · titles with chief, vp")
-	shared.call(t, http.MethodDelete, "/v1/tam/preview/"+id, nil)
+	b.deletePreview(id)
 }
 
 // TestCampaignsOfAnAudience shows those that send to the audience and no others.

@@ -30,7 +30,7 @@ func TestEligible(t *testing.T) {
 	}
 	b.click(".chip.on a", "")
 	b.until(`!document.querySelector('.chip.on')`)
-	shared.call(t, http.MethodDelete, "/v1/tam/preview/"+id, nil)
+	b.deletePreview(id)
 }
 
 // exceeded makes a Preview look larger than what is left of the accounts of this month.
@@ -55,7 +55,7 @@ func TestMaxima(t *testing.T) {
 	b.until(`document.querySelector('[data-field=max_accounts]').value === '3' && document.querySelector('[data-field=max_contacts]').value === ''`)
 	b.click("dialog button.primary", "Import ")
 	b.shows("Imported: 3 new accounts")
-	shared.call(t, http.MethodDelete, "/v1/tam/preview/"+id, nil)
+	b.deletePreview(id)
 }
 
 // TestImported goes from a Preview that was imported to the accounts and the contacts that it brought.
@@ -78,5 +78,5 @@ func TestImported(t *testing.T) {
 		b.click(".notice a", "Show "+kind.entity)
 		b.until(fmt.Sprintf(`document.querySelector('h1').innerText.startsWith('%s %v of ')`, kind.title, n))
 	}
-	shared.call(t, http.MethodDelete, "/v1/tam/preview/"+id, nil)
+	b.deletePreview(id)
 }

@@ -122,16 +122,17 @@ export const trashPage = {
   view(model) {
     const { kind, table } = model;
     return frame('trash', html`${tabs(kinds.map((name) => [entities[name].title, `/settings/trash?kind=${name}`, name === kind.entity]))}<p class="soft">${table.total > 0 ? tn(table.total, '{n} deleted {kind}', '{n} deleted {title}', namesOf(kind)) : '\u00a0'}</p>${table.element}
-      ${selected(model, (n) => html`${button(tn(n, 'Restore {n} {kind}', 'Restore {n} {title}', namesOf(kind)), () => restore(model, n), 'primary')}
-        ${button(t('Delete permanently…'), () => erase(model, n), 'danger')}`, true)}`, null, 'list-page');
+      ${selected(model, (n) => html`${button(tn(n, 'Restore {n} {kind}', 'Restore {n} {title}', namesOf(kind)), () => restore(model), 'primary')}
+        ${button(t('Delete permanently…'), () => erase(model), 'danger')}`, true)}`, null, 'list-page');
   },
 };
 
 /** A page of deleted records. @param {Entity} kind @param {number} page @param {number} page_size @param {AbortSignal} [signal] */
 const trashed = (kind, page, page_size, signal) => list(`/v1/${kind.entity}/trash/list`, { page, page_size }, { signal });
 
-/** The ids of all deleted records. @param {Entity} kind @returns {Promise<string[]>} */
-async function allTrashed(kind) {
+/** The ids of the selected records, or of all. @param {any} model @returns {Promise<string[]>} */
+async function chosen({ kind, table, isEverything }) {
+  if (!isEverything) return [...table.selected];
   const ids = [];
   for (let page = 1; ; page++) {
     const { data, pagination } = await trashed(kind, page, 500);
@@ -140,9 +141,8 @@ async function allTrashed(kind) {
   }
 }
 
-/** Does something with each of the selected records, shows how far it is, and says how many it could not be done with. @param {any} model @param {string} label @param {(id: string) => Promise<unknown>} act @param {string} one @param {string} other */
-async function each({ kind, table, isEverything }, label, act, one, other) {
-  const ids = isEverything ? await allTrashed(kind) : [...table.selected];
+/** Does something with each of the records, shows how far it is, and says how many it could not be done with. @param {Table} table @param {string[]} ids @param {string} label @param {(id: string) => Promise<unknown>} act @param {string} one @param {string} other */
+async function each(table, ids, label, act, one, other) {
   const all = ids.length;
   const work = { read: '', href: '/settings/trash', label, at: 0, result: '', done: () => '', cancel: () => { ids.length = 0; } };
   /** @type {string[]} */
@@ -160,12 +160,16 @@ async function each({ kind, table, isEverything }, label, act, one, other) {
   if (current.params.path === work.href) await reload();
 }
 
-/** @param {any} model @param {number} n */
-const restore = (model, n) => each(model, tn(n, 'Restoring {n} record', 'Restoring {n} records'), (id) => post(`/v1/${model.kind.entity}/${id}/restore`, {}, { key: newKey() }), '{n} record restored', '{n} records restored');
+/** @param {any} model */
+async function restore(model) {
+  const ids = await chosen(model);
+  await each(model.table, ids, tn(ids.length, 'Restoring {n} record', 'Restoring {n} records'), (id) => post(`/v1/${model.kind.entity}/${id}/restore`, {}, { key: newKey() }), '{n} record restored', '{n} records restored');
+}
 
-/** @param {any} model @param {number} n */
-async function erase(model, n) {
-  const { kind } = model;
-  const action = tn(n, 'Delete {n} {kind} permanently', 'Delete {n} {title} permanently', namesOf(kind));
-  if (await confirm({ text: t('Nobody can restore them then.'), action, danger: true, count: n })) await each(model, action, (id) => remove(`/v1/${kind.entity}/${id}?permanent=true`), '{n} record deleted permanently', '{n} records deleted permanently');
+/** Deletes the records that were there when it asked, and none that came into the trash since. @param {any} model */
+async function erase(model) {
+  const { kind, table } = model;
+  const ids = await chosen(model);
+  const action = tn(ids.length, 'Delete {n} {kind} permanently', 'Delete {n} {title} permanently', namesOf(kind));
+  if (await confirm({ text: t('This cannot be undone.'), action, danger: true, count: ids.length })) await each(table, ids, action, (id) => remove(`/v1/${kind.entity}/${id}?permanent=true`), '{n} record deleted permanently', '{n} records deleted permanently');
 }
