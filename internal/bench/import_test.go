@@ -42,7 +42,7 @@ func BenchmarkImport(b *testing.B) {
 	server := httptest.NewServer(s.API)
 	defer server.Close()
 
-	const rounds = 3
+	const rounds = 5
 	ratios := make([]float64, rounds)
 	for i := range rounds {
 		batched := newTenant(b, s, fmt.Sprintf("Batched %d", i), 60)

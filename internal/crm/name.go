@@ -66,24 +66,24 @@ func foldText(s string) string {
 }
 
 // isSameContact reports whether two contacts of the same name and account may be the same person.
-func isSameContact(stored, c *Contact) bool {
-	return !differ(stored.Email, c.Email, address.Key) &&
-		!differ(stored.LinkedinURL, c.LinkedinURL, address.LinkedIn) &&
-		!differ(stored.ExternalID, c.ExternalID, shape.Fold)
+func isSameContact(stored *shape.Members, c *Contact) bool {
+	return !differ(stored.Text(`"email":"`), c.Email, address.Key) &&
+		!differ(stored.Text(`"linkedin_url":"`), c.LinkedinURL, address.LinkedIn) &&
+		!differ(stored.Text(`"external_id":"`), c.ExternalID, shape.Fold)
 }
 
 // isSameAccount reports whether two accounts of the same name may be the same company.
-func (c *CRM) isSameAccount(stored, a *Account) bool {
-	return !differ(stored.Country, a.Country, foldText) &&
-		!differ(stored.Website, a.Website, c.hosts.Key) &&
-		!differ(stored.ExternalID, a.ExternalID, shape.Fold)
+func (c *CRM) isSameAccount(stored *shape.Members, a *Account) bool {
+	return !differ(stored.Text(`"website":"`), a.Website, c.hosts.Key) &&
+		!differ(stored.Text(`"country":"`), a.Country, foldText) &&
+		!differ(stored.Text(`"external_id":"`), a.ExternalID, shape.Fold)
 }
 
 // differ reports whether two values are both known and not the same.
-func differ(a, b shape.Text, canonical func(string) string) bool {
-	if a == "" || b == "" || a == b {
+func differ(stored string, given shape.Text, canonical func(string) string) bool {
+	if stored == "" || given == "" || stored == string(given) {
 		return false
 	}
-	x, y := canonical(string(a)), canonical(string(b))
+	x, y := canonical(stored), canonical(string(given))
 	return x != "" && y != "" && x != y
 }

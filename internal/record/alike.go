@@ -2,7 +2,6 @@ package record
 
 import (
 	"bytes"
-	"errors"
 
 	"github.com/google/uuid"
 
@@ -21,15 +20,13 @@ type Alike[T any] struct {
 	Version string // of Key, see store.Key
 	// Prefix is how the keys of the records begin that may be the same as rec.
 	Prefix func(rec *T) string
-	// Same reports whether nothing that is known of two records with the same prefix tells them apart.
-	Same func(stored, rec *T) bool
+	// Same reports whether nothing that is known of two records with the same prefix tells them apart. It reads only
+	// a few members of the stored one, because an import compares many that have the same name.
+	Same func(stored *shape.Members, rec *T) bool
 }
 
 // maxAlike is the number of records that alike compares. Other writers wait meanwhile.
 const maxAlike = 20
-
-// errAlike ends a comparison.
-var errAlike = errors.New("found")
 
 // alike returns the oldest record that may be the same as rec, preferably one with the same key.
 func (k *Kind[T]) alike(tx *store.Tx, a *Alike[T], rec *T) (uuid.UUID, bool, error) {
@@ -56,18 +53,17 @@ func (k *Kind[T]) alike(tx *store.Tx, a *Alike[T], rec *T) (uuid.UUID, bool, err
 			ids = append(ids, others...)
 		}
 	}
-	var same uuid.UUID
-	err = k.Table.Each(tx, ids, func(d store.Doc[T]) error {
-		if !a.Same(&d.Record, rec) {
-			return nil
+	reader := tx.Reader(k.table.Name())
+	for _, id := range ids {
+		_, public, err := reader.Public(id)
+		if err != nil && !store.IsDamagedRecord(err) {
+			return uuid.Nil, false, err
 		}
-		same = d.ID
-		return errAlike
-	})
-	if errors.Is(err, errAlike) {
-		err = nil
+		if stored := shape.NewMembers(string(public)); public != nil && a.Same(&stored, rec) {
+			return id, true, nil
+		}
 	}
-	return same, same != uuid.Nil, err
+	return uuid.Nil, false, nil
 }
 
 // withKey returns the records with the key, and then those whose keys have the prefix, up to maxAlike.
