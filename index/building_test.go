@@ -116,22 +116,28 @@ func TestNewestAfterClockWasSetBack(t *testing.T) {
 // waits.
 func TestListsWhileBuilding(t *testing.T) {
 	w := newLargeFixture(t, 203)
-	for len(w.ids) < 150 {
+	for len(w.ids) < 250 {
 		w.change(30)
 	}
 	w.whilePaused(func() {
 		s := w.rebuildPaused(1)
+		flush := func() {
+			_, err := s.flush()
+			w.must(err)
+		}
 		w.agree(w.body())
 		for s.building() {
 			if !s.overlay.complete {
 				t.Fatal("lists scan the store")
 			}
+			for range w.rand.IntN(3) { // of these changes no list knows when the index advances
+				w.change(2)
+				flush()
+			}
 			w.change(4)
 			w.agree(w.body())
 			w.agree(`{"page_size": 500}`)
-			if _, err := s.flush(); err != nil {
-				t.Fatal(err)
-			}
+			flush()
 			w.agree(`{"page_size": 500}`)
 		}
 
@@ -158,9 +164,7 @@ func TestListsWhileBuilding(t *testing.T) {
 			selected <- err
 		}()
 		for range 20 {
-			if _, err := s.flush(); err != nil {
-				t.Error(err)
-			}
+			flush()
 		}
 		w.must(<-selected)
 	})

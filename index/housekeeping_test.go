@@ -30,10 +30,12 @@ func (w *fixture) whilePaused(fn func()) {
 	e := w.engine
 	close(e.stop)
 	<-e.stopped
+	defer func() {
+		e.stop, e.stopped = make(chan struct{}), make(chan struct{})
+		signal(e.wake) // for changes from before the pause
+		go e.run()
+	}()
 	fn()
-	e.stop, e.stopped = make(chan struct{}), make(chan struct{})
-	signal(e.wake) // for changes from before the pause
-	go e.run()
 }
 
 // An index that was idle for maxIdleRounds is closed, not earlier, and opened again by the next

@@ -245,7 +245,11 @@ func (s *tableIndex) publish(v *view) {
 			}
 			rest.add(&change{id: c.id, number: c.number, row: c.row, at: at})
 		}
-		s.number = max(s.number, v.number)
+		// A complete overlay also has records that the view does not cover. Of their changes it knows those up to
+		// s.number only.
+		if !rest.complete || !v.isBuilding() {
+			s.number = max(s.number, v.number)
+		}
 	} else {
 		// The overlay has changes only of the records that the old view covers. Those of the new
 		// view are read again.
