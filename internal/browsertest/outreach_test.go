@@ -339,10 +339,10 @@ func startMailing(t *testing.T, port string) *demo {
 
 // TestRetry sends the messages again that a mail server has refused. The dialog has their number.
 func TestRetry(t *testing.T) {
-	b := open(t, 1280)
 	var isRefused atomic.Bool
 	isRefused.Store(true)
 	mailing := startMailing(t, mailServer(t, &isRefused))
+	b := open(t, 1280) // closed before the service stops, because the page goes on reading
 	defer func(before *demo) { shared = before }(shared)
 	shared = mailing
 	b.signInAsNew()
