@@ -262,6 +262,35 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
+// TestMergeSelected merges two contacts that share nothing but were selected in the list. With one row, or with everything
+// that matches, there is nothing to merge.
+func TestMergeSelected(t *testing.T) {
+	b := open(t, 1280)
+	b.signInAsNew()
+	word := fmt.Sprintf("mergeword%d", b.number)
+	ids := map[string]string{}
+	for _, name := range []string{"Jürgen", "J.", "Other"} {
+		ids[name] = shared.create(t, "/v1/contacts", map[string]any{"first_name": name, "last_name": word, "title": name + "'s title"})
+	}
+	b.ready("/contacts?q=" + word)
+	merge := find(".selection button", "Merge…")
+	pick := func(name string) { b.clickIn(name, "input[type=checkbox]", "") }
+	pick("Jürgen")
+	b.until(find(".selection", "1 selected") + " && !" + merge)
+	b.click("button", "Select all 3 matching")
+	b.until(find(".selection", "3 selected") + " && !" + merge)
+	b.click(".selection button", "Clear")
+	pick("Jürgen")
+	pick("J.")
+	b.click(".selection button", "Merge…")
+	b.until("!" + find(".tabs", "") + " && " + find(".compare th", "Jürgen") + " && !" + find(".compare", "Other"))
+	b.hit(`[...document.querySelectorAll('.compare thead th')].find((e) => e.innerText.includes('Jürgen')).querySelector('input')`)
+	b.click("label", "J.'s title")
+	b.click("button", "Merge 1 contact into Jürgen")
+	b.shows("1 contact merged")
+	b.until(`location.pathname === '/app/contacts/` + ids["Jürgen"] + `' && ` + find("dd", "J.'s title"))
+}
+
 // TestBulk changes a field and a tag of everything that matches, then of single rows, and takes it back.
 func TestBulk(t *testing.T) {
 	b := open(t, 1280)

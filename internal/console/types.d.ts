@@ -68,7 +68,7 @@ type TableOptions = {
 type Entity = {
   entity: string; title: string; one: string; path: string; list: string; columns: string[]; search: string; sort?: string;
   create?: string[]; empty: string; canExport?: boolean; actions?: string[];
-  links?: [string, string][]; hasDuplicates?: boolean;
+  links?: [string, string][];
   href?: ''; // the records have no page
   quick?: [string, string][]; // often used views: a label and the query of the URL
 };

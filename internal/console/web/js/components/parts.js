@@ -76,7 +76,7 @@ export function selected(model, actions, canTakeAll) {
 }
 
 /** What becomes of records that are deleted. */
-export const inTrash = (n = 1) => tn(n, 'You can restore it from the trash for 30 days. Other records lose their references to it.', 'You can restore them from the trash for 30 days. Other records lose their references to them.');
+export const inTrash = (n = 1) => tn(n, 'You can restore it from the trash. Other records lose their references to it.', 'You can restore them from the trash. Other records lose their references to them.');
 
 /** @param {string | number | null | undefined} value */
 export const when = (value) => (value ? dateTime(value) : '—');

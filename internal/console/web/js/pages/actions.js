@@ -93,7 +93,7 @@ async function start(model, change, n, message, undo) {
   const done = (/** @type {Item} */ o) => `${message(o.changed)}${o.failed ? t(', {n} could not be changed', { n: o.failed }) : ''}${o.status === 'completed' ? '' : t(' ({status})', { status: o.status })}`;
   model.table.clearSelection();
   model.isEverything = false;
-  follow({ read: path, cancel: () => post(`${path}/cancel`, {}), href: model.kind.path, label: change.delete ? counted(model, n, 'Deleting {n} {kind}', 'Deleting {n} {title}') : counted(model, n, 'Changing {n} {kind}', 'Changing {n} {title}'), seen: () => { model.all = -1; }, at: 0, result: '', done, ended: (o) => {
+  follow({ read: path, cancel: () => post(`${path}/cancel`, {}), href: model.kind.path, label: change.delete ? counted(model, n, 'Deleting {n} {kind}', 'Deleting {n} {title}') : counted(model, n, 'Changing {n} {kind}', 'Changing {n} {title}'), seen: () => { model.all = -1; }, done, ended: (o) => {
     if (!o.failed) return toast(done(o), { bad: o.status !== 'completed', undo: before ? async () => { await Promise.allSettled(before.map(undo)); await model.refresh(); } : undefined });
     void open((close) => html`<div class="panel"><h2>${done(o)}</h2>${table([t('Problem'), t('Records'), t('For example')], (o.problems || []).map((/** @type {Item} */ p) => [p.message, number(p.count || 1), p.first_id ? html`<a href=${link(`${model.kind.path}/${p.first_id}`)} @click=${() => close(null)}>${t('Open')}</a>` : '']))}
       <div class="buttons">${button(t('Close'), () => close(null))}</div></div>`);
@@ -118,6 +118,8 @@ export const actions = {
       await start(model, { delete: true }, n, (done) => t('{n} deleted', { n: done }), ({ id }) => post(`/v1/${model.kind.entity}/${id}/restore`, {}));
     }
   },
+
+  merge: (model) => go(`${model.kind.path}/duplicates?ids=${[...model.table.selected].join()}`),
 
   async tag(model) {
     const usable = model.tags();

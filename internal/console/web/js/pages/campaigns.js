@@ -94,7 +94,7 @@ function people(model) {
       column('due', t('Next'), 170, (s) => (s.next_due_at ? dateTime(s.next_due_at) : '—')),
       column('why', t('Why'), 420, whyHere),
     ],
-    empty: () => empty(model.status ? t('Nobody is in this state.') : model.campaign.status === 'active' ? t('Nobody is enrolled yet. People of the audience come in one after another.') : t('Nobody is enrolled. People of the audience come in when you start the campaign.')),
+    empty: () => empty(model.status ? t('Nobody is in this state.') : model.campaign.status === 'active' ? t('Nobody is enrolled yet. People of the audience come in one after another.') : t('Nobody is enrolled yet. People of the audience come in when you start the campaign.')),
   });
 }
 

@@ -1,6 +1,6 @@
 // @ts-check
 // Cleaning up: records that are the same are merged, records that were deleted are restored.
-import { list, newKey, post, remove, schemaOf, tags } from '../api.js';
+import { is, list, newKey, post, remove, schemaOf, tags } from '../api.js';
 import { confirm } from '../components/dialog.js';
 import { knownName, nameOf, resolveAll } from '../components/field.js';
 import { guessReference, valueName } from '../components/filter.js';
@@ -25,28 +25,29 @@ export const duplicatesPage = {
     const kind = entities[path.split('/')[1]];
     const schema = withTags(await schemaOf(kind.entity), await tags());
     const after = search.get('after');
-    let next = after;
-    let group;
-    do { // an answer may have no group although more follow
-      const page = await post(`/v1/${kind.entity}/duplicates`, { page_size: 1, ...(next ? { next } : {}) }, { signal });
-      [group] = page.groups;
-      next = page.next;
-    } while (!group && next);
-    const records = (group?.records || []).slice(0, 10);
+    const ids = search.get('ids')?.split(','); // the records to merge, if they were chosen in the list
+    const { group, next } = ids ? { group: { records: (await list(kind.list, { filters: [is('id', ids)] }, { signal })).data }, next: '' } : await groupAfter(kind, after, signal);
+    const records = group?.records.slice(0, 10) || [];
     const fields = schema.fields.filter((f) => (!f.read_only || joined.includes(f.key) || f.key === 'created_at') && records.some((/** @type {Item} */ r) => textOf(f, r)));
     for (const f of fields) if (f.type === 'reference') await resolveAll(f.reference || guessReference(f.key), records.flatMap((/** @type {Item} */ r) => valueAt(r, f.key) || [])).catch(() => {});
-    return { kind, after, next, group, records, fields, keep: records[0]?.id, out: new Set(), from: {} };
+    return { kind, ids, after, next, group, records, fields, keep: records[0]?.id, out: new Set(), from: {} };
   },
   keys: ({ kind, next }) => ({ j: () => { if (next) void go(groupAt(kind, next)); }, k: () => history.back() }),
   view(model) {
-    const { kind, after, next, group } = model;
+    const { kind, ids, after, next, group } = model;
     const at = (/** @type {string} */ cursor, /** @type {string} */ label) => html`<a class="button" href=${link(groupAt(kind, cursor))}>${label}</a>`;
-    return html`<div class="page full">${heading({ up: [kind.path, kind.title], title: t('Duplicates'), note: group && t('{n} {title} with the same {by}: {value}', { n: group.count, title: kind.title.toLowerCase(), by: words(group.by).toLowerCase(), value: group.value }),
+    return html`<div class="page full">${heading({ up: [kind.path, kind.title], title: ids ? t('Merge') : t('Duplicates'), note: group?.by && t('{n} {title} with the same {by}: {value}', { ...namesOf(kind), n: group.count, by: words(group.by).toLowerCase(), value: group.value }),
       actions: html`${after && at('', t('First group'))}${next && at(next, t('Next group'))}` })}
-      ${tabs(['contacts', 'accounts'].map((name) => [entities[name].title, `/${name}/duplicates`, name === kind.entity]))}
-      ${group ? compare(model) : empty(after ? t('That was the last group.') : t('There are no duplicates: no two {kind} share an address or a URL, or a name together with the account or country.', { kind: kind.title.toLowerCase() }))}</div>`;
+      ${!ids && tabs(['contacts', 'accounts'].map((name) => [entities[name].title, `/${name}/duplicates`, name === kind.entity]))}
+      ${group ? compare(model) : empty(after ? t('That was the last group.') : t('No two {title} share an address or a URL, or a name and the account or country.', namesOf(kind)))}</div>`;
   },
 };
+
+/** The next group of duplicates. @param {Entity} kind @param {string | null} after @param {AbortSignal} signal @returns {Promise<any>} */
+async function groupAfter(kind, after, signal) {
+  const { groups: [group], next } = await post(`/v1/${kind.entity}/duplicates`, { page_size: 1, ...(after ? { next: after } : {}) }, { signal });
+  return group || !next ? { group, next } : groupAfter(kind, next, signal); // an answer may have no group although more follow
+}
 
 /** The address of a group. @param {Entity} kind @param {string} cursor */
 const groupAt = (kind, cursor) => `${kind.path}/duplicates${encode({}, { after: cursor })}`;
@@ -61,8 +62,8 @@ function textOf(f, record) {
 
 /** The record whose value of a field stays. @param {any} model @param {Field} f */
 function sourceOf({ records, keep, out, from }, f) {
-  const has = (/** @type {string} */ id) => records.some((/** @type {Item} */ r) => r.id === id && !out.has(id) && textOf(f, r));
-  return [from[f.key], keep, ...records.map((/** @type {Item} */ r) => r.id)].find((id) => id && has(id));
+  const filled = records.filter((/** @type {Item} */ r) => !out.has(r.id) && textOf(f, r)).map((/** @type {Item} */ r) => r.id);
+  return [from[f.key], keep, filled[0]].find((id) => filled.includes(id));
 }
 
 /** The records side by side. @param {any} model */
@@ -71,8 +72,7 @@ function compare(model) {
   // A second click on the button of the group before must not merge this one.
   model.shownAt ??= (setTimeout(update, 1000), Date.now());
   const merged = records.filter((/** @type {Item} */ r) => r.id !== keep && !out.has(r.id));
-  const survivor = records.find((/** @type {Item} */ r) => r.id === keep);
-  const name = nameOf(survivor);
+  const name = nameOf(records.find((/** @type {Item} */ r) => r.id === keep));
   const action = tn(merged.length, 'Merge {n} {kind} into {name}', 'Merge {n} {title} into {name}', { ...namesOf(kind), name });
   return html`<div class="scroll-x"><table class="compare"><thead><tr><td></td>${keyed(records, (r) => r.id, (r) => html`<th scope="col"><a href=${link(`${kind.path}/${r.id}`)} dir="auto">${nameOf(r)}</a>
       <label class="check"><input type="radio" name="keep" .checked=${r.id === keep} @change=${() => { model.keep = r.id; out.delete(r.id); update(); }}> ${t('Keep this one')}</label>
@@ -85,7 +85,7 @@ function compare(model) {
         return html`<td class=${out.has(r.id) ? 'soft' : ''}>${differs && textOf(f, r) && !out.has(r.id) ? html`<label class="check"><input type="radio" name=${f.key} .checked=${r.id === source} @change=${() => { from[f.key] = r.id; update(); }}> ${text}</label>` : text}</td>`;
       })}</tr>`;
     })}</tbody></table></div>
-    ${may('write') && html`<div class="section"><p>${t('{name} stays, with the values that are chosen above and the tags, audiences, notes, messages, sequences, tasks, meetings and history of all. Whoever has opted out stays opted out. The addresses of the others lead to it. This cannot be undone.', { name })}</p>
+    ${may('write') && html`<div class="section"><p>${t('{name} keeps the values chosen above, and gets the tags, audiences, notes, messages, tasks, meetings and history of all. Whoever has opted out stays opted out. This cannot be undone.', { name })}</p>
       <p class="buttons">${merged.length > 0 && button(action, () => merge(model, merged), 'primary', Date.now() - model.shownAt < 1000)}</p></div>`}`;
 }
 
@@ -97,7 +97,7 @@ async function merge(model, merged) {
   await post(`/v1/${kind.entity}/${keep}/merge`, { ids: merged.map((r) => r.id), ...(chosen.length ? { fields: Object.fromEntries(chosen) } : {}) }, { key: newKey() });
   model.isMerged = true;
   toast(tn(merged.length, '{n} {kind} merged', '{n} {title} merged', namesOf(kind)));
-  await reload();
+  await (model.ids ? go(`${kind.path}/${keep}`) : reload());
 }
 
 const kinds = ['contacts', 'accounts', 'opportunities', 'tasks', 'meetings'];
@@ -112,7 +112,7 @@ export const trashPage = {
       label: t('Trash'), selectable: may('write'), onSelect: () => { model.isEverything = false; update(); }, fetch: (page, page_size, signal) => trashed(kind, page, page_size, signal),
       columns: [column('name', t('Name'), 240, nameOf), column('deleted_at', t('Deleted'), 160, (r) => when(r.deleted_at)), column('until', t('Kept until'), 160, (r) => when(Date.parse(r.deleted_at) + 30 * 24 * 60 * 60_000)), column('deleted_by', t('By'), 160, (r) => knownName(r.deleted_by)), column('email', t('Email or website'), 240, (r) => r.email || r.website || '')],
       onLoad: async (page) => { await resolveAll('users', page.data.map((r) => r.deleted_by)).catch(() => {}); model.table.draw(); update(); },
-      empty: () => empty(t('Nothing is here. What you delete can be restored for 30 days.')),
+      empty: () => empty(t('Nothing is here. What you delete can be restored.')),
     }) };
     void model.table.refresh().catch(failed);
     return model;
@@ -144,7 +144,7 @@ async function chosen({ kind, table, isEverything }) {
 /** Does something with each of the records, shows how far it is, and says how many it could not be done with. @param {Table} table @param {string[]} ids @param {string} label @param {(id: string) => Promise<unknown>} act @param {string} one @param {string} other */
 async function each(table, ids, label, act, one, other) {
   const all = ids.length;
-  const work = { read: '', href: '/settings/trash', label, at: 0, result: '', done: () => '', cancel: () => { ids.length = 0; } };
+  const work = { href: '/settings/trash', label, at: 0, cancel: () => { ids.length = 0; } };
   /** @type {string[]} */
   const failures = [];
   let n = 0;

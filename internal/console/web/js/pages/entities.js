@@ -13,9 +13,9 @@ const catalogue = [[t('Companies'), '/catalogue/companies'], [t('People'), '/cat
 /** @type {Record<string, Entity>} */
 export const entities = {
   contacts: kind('contacts', t('Contacts'), t('contact'), ['name', 'title', 'account_id', 'scoring.heat_score', 'tags', 'updated_at'], t('No contacts yet. Import a file, create one, or take them from a market.'), {
-    search: t('Search name, email, title'), canExport: true, create: ['first_name', 'last_name', 'email', 'title', 'account_id', 'phone_number', 'notes'], actions: ['campaign', 'audience', 'tag', 'edit', 'delete'], links: [[t('Import…'), '/imports/new?entity=contacts']], hasDuplicates: true }),
+    search: t('Search name, email, title'), canExport: true, create: ['first_name', 'last_name', 'email', 'title', 'account_id', 'phone_number', 'notes'], actions: ['campaign', 'audience', 'tag', 'edit', 'merge', 'delete'], links: [[t('Import…'), '/imports/new?entity=contacts']] }),
   accounts: kind('accounts', t('Accounts'), t('account'), ['name', 'industry', 'employee_count', 'country', 'website', 'tags', 'updated_at'], t('No accounts yet. Import a file, create one, or import a market.'), {
-    search: t('Search name, website, industry'), canExport: true, create: ['name', 'website', 'industry', 'employee_count', 'country', 'notes'], actions: ['tag', 'edit', 'delete'], links: [[t('Import…'), '/imports/new?entity=accounts']], hasDuplicates: true }),
+    search: t('Search name, website, industry'), canExport: true, create: ['name', 'website', 'industry', 'employee_count', 'country', 'notes'], actions: ['tag', 'edit', 'merge', 'delete'], links: [[t('Import…'), '/imports/new?entity=accounts']] }),
   opportunities: kind('opportunities', t('Opportunities'), t('opportunity'), ['name', 'stage', 'account_id', 'amount', 'close_date', 'owner_id', 'updated_at'], t('No opportunities yet.'), {
     canExport: true, create: ['name', 'account_id', 'stage', 'amount', 'close_date', 'owner_id'], actions: ['tag', 'edit', 'delete'] }),
   audiences: kind('audiences', t('Audiences'), t('audience'), ['name', 'contact_count', 'type', 'status', 'updated_at'], t('No audiences yet. An audience is a list of contacts for campaigns.'), { create: [] }),

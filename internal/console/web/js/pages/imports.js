@@ -35,7 +35,11 @@ async function send(path, options, file, name, signal, progress) {
       for (const [header, value] of Object.entries(hooks.headers)) x.setRequestHeader(header, value);
       x.responseType = 'json';
       x.upload.onprogress = (e) => progress?.(e.loaded / e.total);
-      x.onload = () => (x.status < 300 ? resolve(x.response.data) : reject(new ApiError(x.status, x.response?.error?.code, x.response?.error?.message || x.statusText, x.response?.error?.details || [], 0)));
+      x.onload = () => {
+        const { code, message, details } = x.response?.error || {};
+        if (x.status < 300) resolve(x.response.data);
+        else reject(new ApiError(x.status, code, message || x.statusText, details));
+      };
       x.onerror = () => reject(new ApiError(0, 'offline', t('The upload broke off. Is the file still there, and the service reachable?')));
       x.onabort = () => reject(new DOMException('', 'AbortError'));
       signal.addEventListener('abort', () => x.abort());
@@ -64,9 +68,9 @@ export const newImportPage = {
     const { entity, file, inspection, form } = model;
     return html`<div class="page" @dragover=${(e) => e.preventDefault()} @drop=${(e) => { e.preventDefault(); void choose(model, e.dataTransfer.files[0]); }}>
       ${heading({ up: ['/imports', t('Imports')], title: t('Import {kind}', { kind: kinds[entity].title.toLowerCase() }), note: file && about(file, inspection), actions: may('write') && '' })}
-      ${may('write') && html`      <div class="tabs">${Object.entries(kinds).map(([name, { title }]) => html`<a href=${link(`/imports/new?entity=${name}`)} @click=${() => { model.isDirty = false; }} aria-current=${name === entity ? 'page' : null}>${title}</a>`)}</div>
+      ${may('write') && html`<div class="tabs">${Object.entries(kinds).map(([name, { title }]) => html`<a href=${link(`/imports/new?entity=${name}`)} @click=${() => { model.isDirty = false; }} aria-current=${name === entity ? 'page' : null}>${title}</a>`)}</div>
       <label class="drop"><input class="visually-hidden" type="file" accept=".csv,.tsv,.txt,.jsonl,.gz,.zip" @change=${(e) => choose(model, e.target.files[0])}>
-        <strong>${file ? t('Choose another file') : t('Drop a file here, or choose one')}</strong>${!file && soft(t('A CSV file with a line of headings, or JSON lines. It may be packed with gzip or zip. Nothing is imported before you have seen what happens.'))}</label>
+        <strong>${file ? t('Choose another file') : t('Drop a file here, or choose one')}</strong>${!file && soft(t('A CSV file with a line of headings, or JSON lines, also as gzip or zip. Nothing is imported before you have seen what happens.'))}</label>
       ${form.problem && html`<p class="notice bad" role="alert">${form.problem}</p>`}
       ${file && !inspection && !form.problem && html`<p class="soft" role="status">${t('Reading the file…')}</p>`}
       ${inspection && html`${columns(model)}${options(model)}${trial(model)}`}`}</div>`;
@@ -76,7 +80,7 @@ export const newImportPage = {
 /** @param {File} file @param {Item | null} i what the service recognized */
 function about(file, i) {
   const delimiter = i && ({ '\t': t('tabs'), ',': t('commas'), ';': t('semicolons') }[String(i.delimiter)] || i.delimiter);
-  return [file.name, tn(Math.ceil(file.size / 1024), '{n} KB', '{n} KB'), i?.encoding?.toUpperCase(), delimiter && t('separated by {delimiter}', { delimiter })].filter(Boolean).join(' · ');
+  return [file.name, t('{n} KB', { n: Math.ceil(file.size / 1024) }), i?.encoding?.toUpperCase(), delimiter && t('separated by {delimiter}', { delimiter })].filter(Boolean).join(' · ');
 }
 
 /** Reads the beginning of a file. @param {Item} model @param {File} [file] */
@@ -203,7 +207,8 @@ async function run(model) {
   const abort = new AbortController();
   const { file } = model;
   const at = '/imports/new';
-  const work = { ...workOf('', model.entity), href: at, label: t('Uploading {name}', { name: file.name }), cancel: () => abort.abort() };
+  /** @type {import('../foot.js').Work} */
+  const work = { href: at, label: t('Uploading {name}', { name: file.name }), cancel: () => abort.abort() };
   const stay = (/** @type {Event} */ e) => e.preventDefault(); // the browser asks before the window is closed
   showWork(work);
   addEventListener('beforeunload', stay);
@@ -211,9 +216,9 @@ async function run(model) {
   model.isDirty = false;
   try {
     const made = await send('/v1/imports', optionsOf(model, false), file, file.name, abort.signal, (part) => { work.at = part; showWork(work); });
-    Object.assign(work, workOf(made.id, model.entity));
+    const followed = Object.assign(work, workOf(made.id, model.entity));
     if (current.params.path === at) await go(work.href);
-    follow(work);
+    follow(followed);
   } catch (error) {
     dropWork(work);
     model.isDirty = true;
@@ -226,7 +231,7 @@ async function run(model) {
 }
 
 /** The work of an import that the service does. @param {string} id @param {string} entity */
-const workOf = (id, entity) => ({ read: id && `/v1/imports/${id}`, href: `/imports/${id}`, label: t('Importing {kind}', { kind: kinds[entity].title.toLowerCase() }), at: 0, result: '', cancel: () => post(`/v1/imports/${id}/cancel`, {}),
+const workOf = (id, entity) => ({ read: `/v1/imports/${id}`, href: `/imports/${id}`, label: t('Importing {kind}', { kind: kinds[entity].title.toLowerCase() }), cancel: () => post(`/v1/imports/${id}/cancel`, {}),
   done: (/** @type {Item} */ i) => (i.status === 'completed' ? t('Imported: {added} new, {updated} updated, {skipped} skipped', i) : failure(i)) });
 
 /** @param {Item} i */

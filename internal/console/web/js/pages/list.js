@@ -261,7 +261,7 @@ const newButton = (model) => button(t('New {kind}', { kind: model.kind.one }), (
 function actionsOf(model) {
   return [
     ...(model.kind.canExport ? [{ label: t('Export as CSV'), act: () => exportCSV(model) }] : []),
-    ...(model.kind.hasDuplicates ? [{ label: t('Find duplicates'), act: () => go(`${model.kind.path}/duplicates`) }] : []),
+    ...(model.kind.actions?.includes('merge') ? [{ label: t('Find duplicates'), act: () => go(`${model.kind.path}/duplicates`) }] : []),
     ...(model.kind.entity === 'contacts' && may('write') ? [{ label: t('Save as audience…'), act: () => createAudience(model.view) }] : []),
     { label: t('Copy as request'), act: () => copy(asCurl(model)) },
     { label: t('Refresh'), act: () => model.refresh() },
@@ -367,8 +367,9 @@ function setColumns(model, cols) {
 function selectionBar(model) {
   const { table, kind } = model;
   /** @type {[string, string][]} */
-  const all = [['done', t('Mark as done')], ['campaign', t('Campaign…')], ['audience', t('Audience…')], ['tag', t('Tags…')], ['edit', t('Change a field…')], ['delete', t('Delete…')]];
-  const possible = all.filter(([action]) => kind.actions?.includes(action));
+  const all = [['done', t('Mark as done')], ['campaign', t('Campaign…')], ['audience', t('Audience…')], ['tag', t('Tags…')], ['edit', t('Change a field…')], ['merge', t('Merge…')], ['delete', t('Delete…')]];
+  const n = model.isEverything ? 0 : table.selected.size;
+  const possible = all.filter(([action]) => kind.actions?.includes(action) && (action !== 'merge' || n > 1 && n <= 10));
   return selected(model, () => html`${possible.map(([action, label]) => button(label, () => actions[action](model), action === 'delete' ? 'danger' : ''))}
       ${button(t('Clear'), () => { table.clearSelection(); model.isEverything = false; update(); }, 'plain')}`, true);
 }

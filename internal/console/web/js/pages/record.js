@@ -165,7 +165,7 @@ function editor(model, f, before) {
 /** Saves one field, after a question where people would be written to again. @param {any} model @param {string} key @param {any} value */
 async function save(model, key, value) {
   if (model.isSaving) return;
-  if (key === 'do_not_contact' && String(value) === 'false' && !await confirm({ title: t('Allow messages to {name} again?', { name: nameOf(model.record) }), text: t('Running campaigns whose audiences contain this person start to write at once.'), action: t('Allow messages'), danger: true })) return reload();
+  if (key === 'do_not_contact' && String(value) === 'false' && !await confirm({ title: t('Allow messages to {name} again?', { name: nameOf(model.record) }), text: t('Running campaigns start to write at once.'), action: t('Allow messages'), danger: true })) return reload();
   return write(model, key, value);
 }
 

@@ -78,7 +78,7 @@ const parts = {
     one: t('suppression'), empty: t('Nobody is suppressed.'), load: listed('/v1/suppressions/list'), path: '/v1/suppressions',
     columns: [[t('Address or domain'), (s) => s.email || s.domain || soft(t('an erased person'))], [t('Reason'), (s) => because(s.reason)], [t('Since'), (s) => when(s.created_at)]],
     fields: [{ name: 'email' }, { name: 'domain', label: t('Or a domain') }, { name: 'reason' }],
-    actions: (s) => may('admin') && button(t('Remove…'), asked(s.email || s.domain ? t('Allow messages to {who} again? Running campaigns start to write at once.', { who: s.email || s.domain }) : t('Forget that a person was erased? Only a hash of the address is left, so nobody can tell who it was. Whoever it was can be imported and written to again.'), t('Remove'), () => remove(`/v1/suppressions/${s.id}`)), 'danger'),
+    actions: (s) => may('admin') && button(t('Remove…'), asked(s.email || s.domain ? t('Allow messages to {name} again? Running campaigns start to write at once.', { name: s.email || s.domain }) : t('Forget that a person was erased? Whoever it was can be imported and written to again.'), t('Remove'), () => remove(`/v1/suppressions/${s.id}`)), 'danger'),
   },
   webhooks: {
     one: t('webhook'), empty: t('No webhooks. Add an endpoint to hear about changes.'), load: listed('/v1/webhooks/subscriptions/list'), path: '/v1/webhooks/subscriptions', admin: true,
