@@ -101,27 +101,41 @@ func (s *tableIndex) cannotBuild() bool { return s.view.bleveSnapshot == nil || 
 
 // completeOverlay reads the records that an index does not contain yet because it is being built, unless
 // there are too many. Lists need not scan the store for them then. The caller holds mu.
-func (s *tableIndex) completeOverlay(tx *store.Tx) error {
+func (s *tableIndex) completeOverlay(tx *store.Tx, last uint64) error {
 	if !s.view.isBuilding() || s.overlay.complete || s.cannotBuild() ||
 		s.unindexed.Load() > int64(s.engine.maxUnindexed) {
 		return nil
 	}
+	before, number := s.overlay, s.number
+	s.overlay, s.number = newOverlay(s.view), s.view.number
+	s.overlay.complete = true
+	// The deletions are needed, too: a batch that was built before one may contain the record.
+	err := s.catchUp(tx, last)
+	if err == nil {
+		err = s.addUncovered(tx)
+	}
+	if err != nil {
+		s.overlay, s.number = before, number
+		return err
+	}
+	s.current = nil
+	signal(s.engine.limitsDue)
+	return nil
+}
+
+// addUncovered adds the records to the overlay that the view does not cover.
+func (s *tableIndex) addUncovered(tx *store.Tx) error {
 	cs, err := s.kind.Customs(tx)
 	if err != nil {
 		return err
 	}
-	err = s.eachUncovered(tx, s.view, func(id uuid.UUID, number uint64, public []byte) error {
+	return s.eachUncovered(tx, s.view, func(id uuid.UUID, number uint64, public []byte) error {
 		row, err := s.kind.Row(cs, id, public)
 		if err == nil && !s.overlay.has(id) {
 			s.overlay.add(&change{id: id, number: number, row: row, at: nowhere})
 		}
 		return err
 	})
-	if err == nil {
-		s.overlay.complete, s.current = true, nil
-		signal(s.engine.limitsDue)
-	}
-	return err
 }
 
 // eachUncovered calls fn for the readable records that a view does not cover.

@@ -212,3 +212,19 @@ func TestChangesWhileBuilding(t *testing.T) {
 	})
 	w.check()
 }
+
+// A record that is deleted when the batch with it has been built, but not written, is in no list after that. The list in
+// between reads what the index lacks.
+func TestDeletedBeforeBatchIsWritten(t *testing.T) {
+	w := newLargeFixture(t, 205)
+	w.whilePaused(func() {
+		s := w.rebuildPaused(1)
+		i := slices.IndexFunc(w.ids, func(id uuid.UUID) bool { return s.next.changed[id] })
+		w.update(func(tx *store.Tx) error { return w.remove(tx, i) })
+		w.agree(`{"page_size": 500}`)
+		if more, err := s.flush(); !more || err != nil {
+			t.Fatal(more, err)
+		}
+		w.agree(`{"page_size": 500}`)
+	})
+}

@@ -142,6 +142,7 @@ type fixture struct {
 	rand   *rand.Rand
 	ids    []uuid.UUID
 	past   []uuid.UUID // deleted records that things referred to
+	gone   []uuid.UUID // deleted things that step restores
 	opt    Options
 	clock  func() time.Time // of the store; time.Now if nil
 	// setBack reports whether the clock was set back when a record was created.
@@ -436,8 +437,10 @@ func deleteDefinition(tx *store.Tx, d store.Doc[definition], some int) error {
 }
 
 // insert inserts a random record.
-func (w *fixture) insert(tx *store.Tx) error {
-	v, err := w.thing(tx, tx.NewID())
+func (w *fixture) insert(tx *store.Tx) error { return w.insertAs(tx, tx.NewID()) }
+
+func (w *fixture) insertAs(tx *store.Tx, id uuid.UUID) error {
+	v, err := w.thing(tx, id)
 	if err != nil {
 		return err
 	}

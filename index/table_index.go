@@ -94,7 +94,7 @@ func (s *tableIndex) snapshotAt(tx *store.Tx) (*snapshot, error) {
 			return nil, err
 		}
 	}
-	if err := s.completeOverlay(tx); err != nil {
+	if err := s.completeOverlay(tx, last); err != nil {
 		return nil, err
 	}
 	if s.current == nil {
