@@ -66,9 +66,7 @@ func (w *fixture) step() string {
 		w.must(s.rebuildBecause(errors.New("test")))
 		return "rebuild"
 	case k == 27:
-		s.writing.Lock()
-		s.unload()
-		s.writing.Unlock()
+		w.unloadIndex(s)
 		return "unload"
 	case k == 28:
 		s.writing.Lock()
@@ -83,7 +81,13 @@ func (w *fixture) step() string {
 	case k == 31:
 		w.newestAgrees(s, `{"sort": "-created_at"}`)
 		return "newest"
-	case k < 36:
+	case k == 32:
+		w.agreeFacets(w.body(), w.known())
+		return "facets"
+	case k == 33:
+		w.agreeWithin(things, w.body(), w.someIDs())
+		return "members"
+	case k < 37:
 		w.agree(`{"page_size": 500}`)
 		return "all"
 	}
