@@ -345,6 +345,8 @@ func TestWebhookRestOverRotation(t *testing.T) {
 	beside := newTarget(t, nil)
 	h.subscribe(h.org, beside.URL)
 	stop := h.running()
+	for len(h.history(h.id)) == 0 { // until the answer is recorded, by the clock of now
+	}
 	for i := range 3 {
 		h.causeEvents(1)
 		beside.await(t, i+1)
