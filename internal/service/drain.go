@@ -16,7 +16,7 @@ const (
 	// Connections that wait in the kernel's queue at shutdown are still accepted: the listener closes when
 	// none has come for acceptPause, and after acceptLimit at the latest.
 	acceptPause = 10 * time.Millisecond
-	acceptLimit = 250 * time.Millisecond
+	acceptLimit = time.Second
 
 	// idleGrace is how long a connection that was used before may wait for another request at shutdown.
 	idleGrace = time.Second
@@ -64,6 +64,12 @@ func (l *drainListener) Accept() (net.Conn, error) {
 	c, err := l.AcceptTCP()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if errors.Is(err, os.ErrDeadlineExceeded) && l.extend() {
+		// On a busy machine the time may have passed before the queue was looked at.
+		l.mu.Unlock()
+		c, err = l.AcceptTCP()
+		l.mu.Lock()
+	}
 	switch {
 	case lacksHandles(err):
 		l.closeIdle() // net/http tries again
@@ -126,16 +132,17 @@ func (l *drainListener) Close() error {
 	return l.TCPListener.Close()
 }
 
-// extend sets until when connections are accepted during a shutdown.
-func (l *drainListener) extend() {
+// extend sets until when connections are accepted during a shutdown, and reports whether any are. The caller holds mu.
+func (l *drainListener) extend() bool {
 	if l.draining.IsZero() {
-		return
+		return false
 	}
 	until, last := time.Now().Add(acceptPause), l.draining.Add(acceptLimit)
 	if until.After(last) {
 		until = last
 	}
 	_ = l.SetDeadline(until) // fails only if the listener is closed
+	return time.Now().Before(until)
 }
 
 // drain stops accepting connections and returns when no request is in progress or expected on those that
