@@ -63,7 +63,7 @@ var errorTable = []errorRow{
 	{fault.RateLimited, http.StatusTooManyRequests, "The organization, or the user of a session, has reached its requests per minute, too many of its requests or too many sign-ins are in progress, or too many attempts to sign in have failed. Retry-After says when to try again."},
 	{fault.Damaged, http.StatusInternalServerError, "A record, or other data that the request needs, is damaged on disk and cannot be read. details has the id of the record. DELETE removes it; the operator can recover it from a backup."},
 	{fault.Internal, http.StatusInternalServerError, "An internal error. The server log has details under the request id."},
-	{fault.Unavailable, http.StatusServiceUnavailable, "The service is shutting down, cannot write to its disk, too many large bodies are being processed, or a list needs an index that is being built."},
+	{fault.Unavailable, http.StatusServiceUnavailable, "The service is shutting down, cannot write to its disk, too many large bodies are being processed, a list needs an index that is being built, or references to a record that is to be restored are still being removed."},
 	{fault.Timeout, http.StatusServiceUnavailable, "The list takes longer than limits.list_time."},
 }
 

@@ -182,3 +182,46 @@ func TestRestoreSequences(t *testing.T) {
 	w.Post("/v1/outbox/list", `{}`).Has(200, fmt.Sprintf(`{"pagination": {"total_count": %d}, "data": [{"contact_deleted": false}]}`, before))
 	verify(t, app, org)
 }
+
+// TestRestoreDuringSweep checks that a record is not restored while references to it are still being removed from many
+// records. References that are made after it is restored stay, and go with it when it is deleted again.
+func TestRestoreDuringSweep(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	w := org.Write
+	account := w.Post("/v1/accounts", `{"name": "Globex", "website": "globex.example"}`).Is(201).ID()
+	var rows []any
+	for i := range 600 {
+		rows = append(rows, map[string]any{"first_name": fmt.Sprint("Hank ", i), "email": fmt.Sprintf("hank%d@globex.example", i), "account_id": account})
+	}
+	w.Post("/v1/contacts/batch", map[string]any{"records": rows}).Is(200)
+	contact := w.Post("/v1/contacts/list", `{"page_size": 1, "sort": "-created_at"}`).Is(200).Value("data.0.id").(string)
+	ofAccount := fmt.Sprintf(`{"filters": [{"field": "account_id", "condition": "is", "value": %q}]}`, account)
+	w.Delete("/v1/accounts/" + account).Is(204)
+	refused := w.Post("/v1/accounts/"+account+"/restore", `{}`).Fails(503, "unavailable", "still being removed")
+	if after := refused.Header.Get("Retry-After"); after != "1" {
+		t.Errorf("Retry-After is %q", after)
+	}
+	w.Post("/v1/accounts/trash/list", `{}`).Has(200, `{"pagination": {"total_count": 1}}`)
+	app.Work()
+	w.Post("/v1/accounts/"+account+"/restore", `{}`).Is(200)
+	w.Post("/v1/contacts/list", ofAccount).Has(200, `{"pagination": {"total_count": 0}}`)
+	w.Patch("/v1/contacts/"+contact, map[string]any{"account_id": account}).Is(200)
+	app.Work()
+	w.Post("/v1/contacts/list", ofAccount).Has(200, `{"pagination": {"total_count": 1}}`)
+	w.Delete("/v1/accounts/" + account).Is(204)
+	w.Get("/v1/contacts/"+contact).Has(200, `{"data": {"account_id": null}}`)
+	verify(t, app, org)
+}
+
+// TestTrashByTagName checks that the trash can be filtered by the name of a tag, like other lists.
+func TestTrashByTagName(t *testing.T) {
+	app := apptest.New(t)
+	w := app.Org("Acme").Write
+	w.Post("/v1/tags", `{"name": "Champion", "object_type": "contact", "color": "blue"}`).Is(201)
+	for _, tags := range []string{`["Champion"]`, `[]`} {
+		id := w.Post("/v1/contacts", `{"first_name": "Hank", "last_name": "Scorpio", "tags": `+tags+`}`).Is(201).ID()
+		w.Delete("/v1/contacts/" + id).Is(204)
+	}
+	w.Post("/v1/contacts/trash/list", `{"filters": [{"field": "tags", "condition": "is", "value": "Champion"}]}`).Has(200, `{"pagination": {"total_count": 1}}`)
+}

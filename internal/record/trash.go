@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/index"
+	"prospector/internal/fault"
 	"prospector/internal/filter"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -68,6 +69,7 @@ func (k *Kind[T]) addTrash(customs func(*store.Tx) (*filter.CustomFields, error)
 	k.trash = NewTable(entity, nil, keys).ShortHistory()
 	trash.table = &k.trash.AnyTable
 	k.TrashList = index.NewKind(entity, "-deleted_at", k.trash, customs)
+	k.TrashList.FindName = k.List.FindName
 	trash.List = k.TrashList
 	k.set.kinds = append(k.set.kinds, trash)
 }
@@ -120,6 +122,9 @@ func (k *Kind[T]) Restore(tx *store.Tx, id uuid.UUID) (store.Doc[T], error) {
 			return store.Doc[T]{}, err
 		}
 	}
+	if err := k.checkReleased(tx, id); err != nil {
+		return store.Doc[T]{}, err
+	}
 	if _, err := k.set.DropReferences(tx, k.table.Name(), &rec); err != nil {
 		return store.Doc[T]{}, err
 	}
@@ -141,6 +146,24 @@ func (k *Kind[T]) Restore(tx *store.Tx, id uuid.UUID) (store.Doc[T], error) {
 		return store.Doc[T]{}, err
 	}
 	return doc, k.emit(tx, restoredEvent, store.Event{ID: id, Data: doc.JSON})
+}
+
+// checkReleased refuses to restore a record while references to it are still being removed, because new references would
+// be removed with them.
+func (k *kind) checkReleased(tx *store.Tx, id uuid.UUID) error {
+	for _, other := range k.set.kinds {
+		tombs, err := tx.Tombstones(other.table.Name())
+		if err != nil {
+			return err
+		}
+		for i := range tombs {
+			if tombs[i].Value == id.String() {
+				return &fault.Error{Code: fault.Unavailable, Wait: time.Second,
+					Message: "references to this " + k.Object + " are still being removed; try again in a moment"}
+			}
+		}
+	}
+	return nil
 }
 
 // dropCustom removes the values of custom fields that do not exist any more, and those that the field no
