@@ -198,13 +198,14 @@ func TestRestoreDuringSweep(t *testing.T) {
 	contact := w.Post("/v1/contacts/list", `{"page_size": 1, "sort": "-created_at"}`).Is(200).Value("data.0.id").(string)
 	ofAccount := fmt.Sprintf(`{"filters": [{"field": "account_id", "condition": "is", "value": %q}]}`, account)
 	w.Delete("/v1/accounts/" + account).Is(204)
-	refused := w.Post("/v1/accounts/"+account+"/restore", `{}`).Fails(503, "unavailable", "still being removed")
+	restore := func() *apptest.Response { return w.Do("POST", "/v1/accounts/"+account+"/restore", `{}`, "Idempotency-Key", "undo") }
+	refused := restore().Fails(503, "unavailable", "still being removed")
 	if after := refused.Header.Get("Retry-After"); after != "1" {
 		t.Errorf("Retry-After is %q", after)
 	}
 	w.Post("/v1/accounts/trash/list", `{}`).Has(200, `{"pagination": {"total_count": 1}}`)
 	app.Work()
-	w.Post("/v1/accounts/"+account+"/restore", `{}`).Is(200)
+	restore().Is(200)
 	w.Post("/v1/contacts/list", ofAccount).Has(200, `{"pagination": {"total_count": 0}}`)
 	w.Patch("/v1/contacts/"+contact, map[string]any{"account_id": account}).Is(200)
 	app.Work()

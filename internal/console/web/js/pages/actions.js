@@ -115,7 +115,7 @@ export const actions = {
     const n = await count(model, { delete: true });
     const action = counted(model, n, 'Delete {n} {kind}', 'Delete {n} {title}');
     if (await confirm({ text: inTrash(n), action, danger: true, count: n })) {
-      await start(model, { delete: true }, n, (done) => t('{n} deleted', { n: done }), ({ id }) => post(`/v1/${model.kind.entity}/${id}/restore`, {}));
+      await start(model, { delete: true }, n, (done) => t('{n} deleted', { n: done }), ({ id }) => post(`/v1/${model.kind.entity}/${id}/restore`, {}, { key: newKey() }));
     }
   },
 

@@ -1,6 +1,6 @@
 // @ts-check
 // The page of one record: its fields, what comes next, and what happened.
-import { ApiError, getPage, inWords, is, list, patch, post, remove, request, schemaOf, tags } from '../api.js';
+import { ApiError, getPage, inWords, is, list, newKey, patch, post, remove, request, schemaOf, tags } from '../api.js';
 import { confirm, FormState, open } from '../components/dialog.js';
 import { control, explain, knownName, nameOf, optionsOf, resolve, resolveAll, yesNo } from '../components/field.js';
 import { allowedValues, guessReference } from '../components/filter.js';
@@ -289,7 +289,7 @@ async function deleteRecord(model) {
   const { kind } = model;
   if (await confirm({ title: t('Delete {name}?', { name: nameOf(model.record) }), text: inTrash(), action: t('Delete this {kind}', { kind: kind.one }), danger: true })) {
     await remove(model.path);
-    toast(t('{name} deleted', { name: nameOf(model.record) }), { undo: async () => { await post(`${model.path}/restore`, {}); await go(`${kind.path}/${model.record.id}`); } });
+    toast(t('{name} deleted', { name: nameOf(model.record) }), { undo: async () => { await post(`${model.path}/restore`, {}, { key: newKey() }); await go(`${kind.path}/${model.record.id}`); } });
     void go(kind.path);
   }
 }
