@@ -68,17 +68,11 @@ func (o *Outreach) checkFilters(tx *store.Tx, before, a *Audience, p *fault.Prob
 	if len(a.ContactIDs) > 0 {
 		p.Invalid("contact_ids", "a dynamic audience has filters instead")
 	}
+	if err := o.checkLive(tx, before, a, p); err != nil {
+		return err
+	}
 	if before != nil && sameFilters(before, a) { // a field of the filter may have been deleted
 		return nil
-	}
-	if before == nil {
-		live, err := o.Audiences.Table.IDs(tx, byDynamic, []byte(dynamicAudience), maxDynamic)
-		if err != nil {
-			return err
-		}
-		if len(live) == maxDynamic {
-			p.Invalid("type", "an organization may have %d dynamic audiences that are not archived", maxDynamic)
-		}
 	}
 	list := o.crm.Contacts.List
 	customs, err := list.Customs(tx)
@@ -93,6 +87,23 @@ func (o *Outreach) checkFilters(tx *store.Tx, before, a *Audience, p *fault.Prob
 	if n := rules(a.Filters) + len(words); n > maxDynamicRules {
 		p.Add(fault.InvalidFilter, "filters", "a dynamic audience must have at most %d rules and search words, not %d", maxDynamicRules, n)
 	}
+	return nil
+}
+
+// checkLive refuses one more live audience than an organization may have.
+func (o *Outreach) checkLive(tx *store.Tx, before, a *Audience, p *fault.Problems) error {
+	if !a.isLive() || before != nil && before.isLive() {
+		return nil
+	}
+	live, err := o.Audiences.Table.IDs(tx, byDynamic, []byte(dynamicAudience), maxDynamic)
+	if err != nil || len(live) < maxDynamic {
+		return err
+	}
+	field := "type"
+	if before != nil {
+		field = "status"
+	}
+	p.Invalid(field, "an organization may have %d dynamic audiences that are not archived", maxDynamic)
 	return nil
 }
 
