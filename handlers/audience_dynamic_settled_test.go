@@ -2,10 +2,154 @@ package handlers_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"prospector/internal/apptest"
+	"prospector/store"
 )
+
+// manyContacts is more than one transaction moves in and out of an audience.
+const manyContacts = 1600
+
+// createMany creates manyContacts contacts, each with the given members of its JSON object, and returns their ids.
+func createMany(org *apptest.Org, members string) (ids []string) {
+	for from := 0; from < manyContacts; from += 800 {
+		var records []string
+		for i := range 800 {
+			records = append(records, fmt.Sprintf(`{"email": "c%d@x.example"%s}`, from+i, members))
+		}
+		res := org.Write.Post("/v1/contacts/batch", `{"records": [`+strings.Join(records, ",")+`]}`).Is(200)
+		for i := range records {
+			ids = append(ids, res.Text(fmt.Sprintf("data.results.%d.id", i)))
+		}
+	}
+	return ids
+}
+
+// keeps checks that the list of an audience, contact_count and the stored members agree.
+func keeps(t *testing.T, app *apptest.App, org *apptest.Org, path string, want int) {
+	t.Helper()
+	count := org.Read.Get(path).Is(200).Int("data.contact_count")
+	listed := org.Read.Post(path+"/contacts/list", `{"page_size": 1}`).Is(200).Int("pagination.total_count")
+	var members []uuid.UUID
+	err := app.Store.View(org.ID, func(tx *store.Tx) (err error) {
+		members, err = app.Outreach.Members(tx, uuid.MustParse(path[len(audiences)+1:]))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if count != want || listed != want || len(members) != want {
+		t.Errorf("contact_count is %d, the list has %d contacts, %d are stored, want %d", count, listed, len(members), want)
+	}
+}
+
+// TestDynamicArchivedBeforeRefresh archives an audience before the job has stored its contacts.
+func TestDynamicArchivedBeforeRefresh(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	contacts := createMany(org, `, "title": "CTO"`)
+	path := dynamic(org, "CTOs", `[{"field": "title", "condition": "is", "value": "CTO"}]`)
+	org.Write.Patch(path, `{"status": "archived"}`).Is(200)
+	keeps(t, app, org, path, manyContacts)
+	org.Write.Patch("/v1/contacts/"+contacts[0], `{"title": "CEO"}`).Is(200)
+	app.Work()
+	keeps(t, app, org, path, manyContacts)
+	org.Write.Patch(path, `{"status": "active"}`).Is(200)
+	holds(t, org, path, manyContacts-1)
+
+	// The same after the filters have changed.
+	org.Write.Patch(path, `{"filters": [{"field": "title", "condition": "is", "value": "CEO"}]}`).Is(200)
+	org.Write.Patch(path, `{"status": "archived"}`).Is(200)
+	keeps(t, app, org, path, 1)
+	app.Work()
+	keeps(t, app, org, path, 1)
+}
+
+// TestDynamicArchivedDuringSweep archives audiences before the sweep of a deleted tag or account has taken their
+// contacts out.
+func TestDynamicArchivedDuringSweep(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	account := org.Write.Post("/v1/accounts", `{"name": "Globex"}`).Is(201).ID()
+	tag := org.Write.Post("/v1/tags", `{"name": "Many", "color": "red", "object_type": "contact"}`).Is(201).ID()
+	createMany(org, fmt.Sprintf(`, "tags": ["Many"], "account_id": %q`, account))
+	tagged := dynamic(org, "Tagged", `[{"field": "tags", "condition": "is", "value": "Many"}]`)
+	employed := dynamic(org, "Employed", `[{"field": "account_id", "condition": "is", "value": "`+account+`"}]`)
+	untagged := dynamic(org, "Untagged", `[{"field": "tags", "condition": "is_empty"}]`)
+	app.Work()
+	keeps(t, app, org, employed, manyContacts)
+
+	org.Write.Delete("/v1/tags/" + tag).Is(204)
+	org.Write.Patch(tagged, `{"status": "archived"}`).Is(200)
+	org.Write.Patch(untagged, `{"status": "archived"}`).Is(200)
+	org.Write.Delete("/v1/accounts/" + account).Is(204)
+	org.Write.Patch(employed, `{"status": "archived"}`).Is(200)
+	check := func() {
+		t.Helper()
+		keeps(t, app, org, tagged, 0)
+		keeps(t, app, org, untagged, manyContacts)
+		keeps(t, app, org, employed, 0)
+	}
+	check()
+	app.Work()
+	check()
+}
+
+// TestDynamicFieldDeletedBeforeRefresh deletes the field of a filter before the job has stored the contacts.
+func TestDynamicFieldDeletedBeforeRefresh(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	createMany(org, "")
+	field := func(key string) string {
+		return "/v1/fields/" + org.Admin.Post("/v1/fields", `{"entity": "contacts", "key": "`+key+`", "data_type": "text"}`).Is(201).ID()
+	}
+	used, other := field("used"), field("other")
+	path := dynamic(org, "Unused", `{"operator": "or", "filters": [{"field": "custom_field_used", "condition": "is_empty"}]}`)
+	org.Admin.Delete(other).Is(204)
+	org.Admin.Delete(used).Is(204)
+	keeps(t, app, org, path, manyContacts)
+	app.Work()
+	org.Write.Post("/v1/contacts", `{"email": "late@x.example"}`).Is(201)
+	keeps(t, app, org, path, manyContacts)
+
+	// The filter becomes valid again, and at once invalid.
+	used = field("used")
+	org.Admin.Delete(used).Is(204)
+	keeps(t, app, org, path, manyContacts+1)
+
+	// An archived audience whose filter is invalid keeps its contacts when you activate it.
+	org.Write.Patch(path, `{"status": "archived"}`).Is(200)
+	if got := org.Write.Patch(path, `{"status": "active"}`).Is(200).Int("data.contact_count"); got != manyContacts+1 {
+		t.Errorf("contact_count is %d, want %d", got, manyContacts+1)
+	}
+	app.Work()
+	keeps(t, app, org, path, manyContacts+1)
+	field("used")
+	app.Work()
+	holds(t, org, path, manyContacts+1)
+}
+
+// TestDynamicAllowedValue removes an allowed value that a filter uses and adds it again.
+func TestDynamicAllowedValue(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	field := "/v1/fields/" + org.Admin.Post("/v1/fields", `{"entity": "contacts", "key": "grade", "data_type": "enum", "allowed_values": ["a", "b", "c"]}`).Is(201).ID()
+	createMany(org, "")
+	path := dynamic(org, "Not c", `[{"field": "custom_field_grade", "condition": "is_not", "value": "c"}]`)
+	org.Admin.Patch(field, `{"allowed_values": ["a", "b"]}`).Is(200)
+	keeps(t, app, org, path, manyContacts)
+	org.Write.Post("/v1/contacts", `{"email": "late@x.example"}`).Is(201)
+	app.Work()
+	keeps(t, app, org, path, manyContacts)
+	org.Admin.Patch(field, `{"allowed_values": ["a", "b", "c"]}`).Is(200)
+	app.Work()
+	holds(t, org, path, manyContacts+1)
+	keeps(t, app, org, path, manyContacts+1)
+}
 
 // TestDynamicActivatedLimit refuses to activate an audience if that would be one too many.
 func TestDynamicActivatedLimit(t *testing.T) {

@@ -45,8 +45,10 @@ type Hooks struct {
 	ContactRestored func(tx *store.Tx, contact uuid.UUID, audiences []uuid.UUID) error
 	// ContactsMerged is called when contacts are merged into another, before that one gets its new values.
 	ContactsMerged func(tx *store.Tx, into uuid.UUID, contacts []uuid.UUID) error
-	// FieldCreated is called when a custom field of contacts is created.
-	FieldCreated func(tx *store.Tx) error
+	// FieldChanging is called before a custom field of contacts is deleted or loses allowed values, FieldChanged after
+	// one is created or gets other allowed values.
+	FieldChanging func(tx *store.Tx, key string) error
+	FieldChanged  func(tx *store.Tx, key string) error
 	// TaskClosed is called when an open task is completed, cancelled or deleted. after is nil if it
 	// is deleted.
 	TaskClosed func(tx *store.Tx, task uuid.UUID, after *Task) error

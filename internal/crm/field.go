@@ -78,12 +78,14 @@ func (c *CRM) fieldRules() record.Rules[Field] {
 			},
 		}},
 		Check: c.checkField, Entries: "allowed_values", CheckEntry: checkAllowed,
-		AfterInsert: func(tx *store.Tx, f *Field) error {
-			if c.hooks.FieldCreated == nil || string(f.Entity) != c.Contacts.Entity {
+		AfterInsert: func(tx *store.Tx, f *Field) error { return c.callFor(tx, f, c.hooks.FieldChanged) },
+		AfterUpdate: func(tx *store.Tx, before, after *Field) error {
+			if slices.Equal(before.AllowedValues, after.AllowedValues) {
 				return nil
 			}
-			return c.hooks.FieldCreated(tx)
+			return c.callFor(tx, after, c.hooks.FieldChanged)
 		},
+		MayDelete: func(tx *store.Tx, f *Field) error { return c.callFor(tx, f, c.hooks.FieldChanging) },
 		AfterDelete: func(tx *store.Tx, f *Field) error {
 			if f.Key == "" { // it was damaged, so its values cannot be found
 				return nil
@@ -92,6 +94,14 @@ func (c *CRM) fieldRules() record.Rules[Field] {
 			return c.set.RemoveCustomField(tx, string(f.Entity), &custom)
 		},
 	}
+}
+
+// callFor calls a hook for a custom field of contacts.
+func (c *CRM) callFor(tx *store.Tx, f *Field, hook func(*store.Tx, string) error) error {
+	if hook == nil || string(f.Entity) != c.Contacts.Entity {
+		return nil
+	}
+	return hook(tx, f.Key)
 }
 
 func checkAllowed(f *Field, at, value string, p *fault.Problems) {
@@ -130,10 +140,12 @@ func (c *CRM) checkField(tx *store.Tx, before, f *Field, p *fault.Problems) erro
 
 // checkRemoved refuses to remove an allowed value that records use.
 func (c *CRM) checkRemoved(tx *store.Tx, before, after *Field) error {
+	removed := false
 	for _, v := range before.AllowedValues {
 		if slices.Contains(after.AllowedValues, v) {
 			continue
 		}
+		removed = true
 		id, held, err := c.set.FindCustomValue(tx, string(after.Entity), after.ID, v)
 		if err != nil {
 			return err
@@ -143,7 +155,10 @@ func (c *CRM) checkRemoved(tx *store.Tx, before, after *Field) error {
 				"cannot remove %s: a record has this value", shape.Quote(v))
 		}
 	}
-	return nil
+	if !removed {
+		return nil
+	}
+	return c.callFor(tx, before, c.hooks.FieldChanging)
 }
 
 // customs returns the custom fields of an entity in the transaction's organization.

@@ -17,11 +17,12 @@ import (
 //
 //   - Finish evaluates the filters on each contact that a transaction has written, in that transaction. Everything
 //     that changes a contact writes it, also the sweep of a deleted tag.
-//   - When filters change, a job compares the members with what the index finds. It evaluates each difference again
-//     in the transaction that corrects it.
+//   - When filters or custom fields change, a job compares the members with what the index finds. It evaluates each
+//     difference again in the transaction that corrects it.
 //   - Lists of members use the filters, not the stored members. They are right at once.
 //
-// An archived audience, or one whose filters use a custom field that was deleted, keeps the members that it has.
+// An archived audience keeps the members that it has. So does one whose filters are invalid, because they use a custom
+// field that was deleted or a value that is not allowed any more. See dynamic_settled.go.
 
 // byDynamic is the secondary key of dynamic audiences that are not archived.
 const byDynamic = "dynamic"
@@ -90,10 +91,18 @@ func (o *Outreach) checkFilters(tx *store.Tx, before, a *Audience, p *fault.Prob
 	return nil
 }
 
-// checkLive refuses one more live audience than an organization may have.
+// checkLive refuses one more live audience than an organization may have. One that is archived must be settled before.
 func (o *Outreach) checkLive(tx *store.Tx, before, a *Audience, p *fault.Problems) error {
-	if !a.isLive() || before != nil && before.isLive() {
+	wasLive := before != nil && before.isLive()
+	if wasLive == a.isLive() {
 		return nil
+	}
+	if wasLive {
+		doc, err := o.Audiences.Get(tx, a.ID)
+		if err != nil {
+			return err
+		}
+		return o.awaitSettled(tx, doc)
 	}
 	live, err := o.Audiences.Table.IDs(tx, byDynamic, []byte(dynamicAudience), maxDynamic)
 	if err != nil || len(live) < maxDynamic {
@@ -109,16 +118,21 @@ func (o *Outreach) checkLive(tx *store.Tx, before, a *Audience, p *fault.Problem
 
 // rules counts the rules of a filter.
 func rules(v shape.Value) (n int) {
+	eachRule(v, func(shape.Value) { n++ })
+	return n
+}
+
+// eachRule calls fn for each rule of a filter.
+func eachRule(v shape.Value, fn func(rule shape.Value)) {
 	if v.Get("field").Kind != shape.Absent {
-		n++
+		fn(v)
 	}
 	for _, item := range v.Items {
-		n += rules(item)
+		eachRule(item, fn)
 	}
 	for _, item := range v.Get("filters").Items {
-		n += rules(item)
+		eachRule(item, fn)
 	}
-	return n
 }
 
 // planCache holds the compiled filters of dynamic audiences.
@@ -136,7 +150,7 @@ type cachedPlan struct {
 // maxPlans is the number of plans that are kept. All are dropped when there are more.
 const maxPlans = 10_000
 
-// plan returns the compiled filters of an audience, or nil if they use a field that does not exist any more.
+// plan returns the compiled filters of an audience, or nil if they are invalid.
 func (o *Outreach) plan(tx *store.Tx, doc *store.Doc[Audience]) (*filter.Plan, error) {
 	customs, err := o.crm.Contacts.List.Customs(tx)
 	if err != nil {

@@ -3,6 +3,7 @@ package outreach
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -58,6 +59,9 @@ func (o *Outreach) Settle(tx *store.Tx, doc store.Doc[Audience], matching []uuid
 	if !doc.Record.isLive() {
 		return doc, nil
 	}
+	if plan, err := o.plan(tx, &doc); err != nil || plan == nil { // a field of the filters was deleted
+		return doc, err
+	}
 	members, err := o.members.After(tx, doc.ID, uuid.Nil, maxMovedAtOnce+1)
 	if err != nil {
 		return doc, err
@@ -106,20 +110,16 @@ const refreshJob = "audience.refresh"
 // refreshBatch is how many contacts one transaction moves.
 const refreshBatch = 500
 
+// enqueueRefresh adds a job that makes the members and contact_count of an audience true.
 func (o *Outreach) enqueueRefresh(tx *store.Tx, audience uuid.UUID) error {
+	o.refreshes.unsettle(audience)
 	_, err := tx.Enqueue(refreshJob, tx.Now(), audience)
 	return err
 }
 
-// FieldCreated refreshes the audiences whose filters may use a new custom field.
-func (o *Outreach) FieldCreated(tx *store.Tx) error {
-	live, err := o.Audiences.Table.IDs(tx, byDynamic, []byte(dynamicAudience), 0)
-	for _, id := range live {
-		if err == nil {
-			err = o.enqueueRefresh(tx, id)
-		}
-	}
-	return err
+// FieldChanged refreshes the audiences whose filters use a custom field that is new or has other allowed values.
+func (o *Outreach) FieldChanged(tx *store.Tx, key string) error {
+	return o.eachUsing(tx, key, func(doc store.Doc[Audience]) error { return o.enqueueRefresh(tx, doc.ID) })
 }
 
 // refresh runs a refreshJob.
@@ -128,38 +128,62 @@ func (o *Outreach) refresh(ctx context.Context, job store.Job) error {
 	if err := json.Unmarshal(job.Payload, &audience); err != nil {
 		return fmt.Errorf("decode job %s: %w", job.ID, err)
 	}
-	differ, err := o.differences(ctx, job.Org, audience)
-	if err != nil {
-		return err
-	}
+	return o.settle(ctx, job.Org, audience, func(tx *store.Tx) error { return tx.Done(job.ID) })
+}
+
+// settle moves contacts until the members of an audience are those that its filters match, and corrects contact_count.
+// It calls done in the last transaction.
+func (o *Outreach) settle(ctx context.Context, org, audience uuid.UUID, done func(*store.Tx) error) error {
 	actor := store.Actor{Operation: refreshJob}
-	for chunk := range slices.Chunk(differ, refreshBatch) {
-		err := o.store.Update(ctx, job.Org, actor, func(tx *store.Tx) error {
+	for isSettled := false; !isSettled; {
+		differ, at, err := o.differences(ctx, org, audience)
+		if err != nil {
+			return err
+		}
+		for chunk := range slices.Chunk(differ, refreshBatch) {
+			if err := o.store.Update(ctx, org, actor, func(tx *store.Tx) error { return o.moveAgain(tx, audience, chunk) }); err != nil {
+				return err
+			}
+		}
+		err = o.store.Update(ctx, org, actor, func(tx *store.Tx) error {
+			isSettled = true
 			doc, err := o.Audiences.Get(tx, audience)
 			if err != nil || !doc.Record.isLive() {
-				return ignoreNotFound(err)
+				return errors.Join(ignoreNotFound(err), done(tx))
 			}
-			rows, err := o.rows(tx, chunk)
+			now, err := o.basis(tx, &doc)
 			if err != nil {
 				return err
 			}
-			return o.move(tx, doc, rows, false)
+			if isSettled = now.follows(at); !isSettled {
+				return nil
+			}
+			o.refreshes.settle(audience, at)
+			return errors.Join(o.recount(tx, doc), done(tx))
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return o.store.Update(ctx, job.Org, actor, func(tx *store.Tx) error {
-		if err := o.recount(tx, audience); err != nil {
-			return err
-		}
-		return tx.Done(job.ID)
-	})
+	return nil
+}
+
+// moveAgain moves contacts of an audience as its filters say now.
+func (o *Outreach) moveAgain(tx *store.Tx, audience uuid.UUID, contacts []uuid.UUID) error {
+	doc, err := o.Audiences.Get(tx, audience)
+	if err != nil || !doc.Record.isLive() {
+		return ignoreNotFound(err)
+	}
+	rows, err := o.rows(tx, contacts)
+	if err != nil {
+		return err
+	}
+	return o.move(tx, doc, rows, false)
 }
 
 // differences returns the contacts that are members of a dynamic audience and do not match its filters, or the
-// reverse.
-func (o *Outreach) differences(ctx context.Context, org, audience uuid.UUID) (differ []uuid.UUID, err error) {
+// reverse, and what that was decided by.
+func (o *Outreach) differences(ctx context.Context, org, audience uuid.UUID) (differ []uuid.UUID, at basis, err error) {
 	live := false
 	var members []uuid.UUID
 	matching, err := o.hooks.Select(ctx, org, o.crm.Contacts.List, func(tx *store.Tx, _ *filter.CustomFields) (*filter.Plan, error) {
@@ -168,6 +192,9 @@ func (o *Outreach) differences(ctx context.Context, org, audience uuid.UUID) (di
 		doc, err := o.Audiences.Get(tx, audience)
 		if err != nil || !doc.Record.isLive() {
 			return none, ignoreNotFound(err)
+		}
+		if at, err = o.basis(tx, &doc); err != nil {
+			return none, err
 		}
 		plan, err := o.plan(tx, &doc)
 		if err != nil || plan == nil {
@@ -179,7 +206,7 @@ func (o *Outreach) differences(ctx context.Context, org, audience uuid.UUID) (di
 		return &own, err
 	})
 	if err != nil || !live {
-		return nil, err
+		return nil, at, err
 	}
 	slices.SortFunc(matching, store.CompareIDs)
 	for len(matching) > 0 || len(members) > 0 {
@@ -192,7 +219,7 @@ func (o *Outreach) differences(ctx context.Context, org, audience uuid.UUID) (di
 			matching, members = matching[1:], members[1:]
 		}
 	}
-	return differ, nil
+	return differ, at, nil
 }
 
 func defaultSort(o *Outreach) []filter.SortKey {
@@ -201,11 +228,7 @@ func defaultSort(o *Outreach) []filter.SortKey {
 }
 
 // recount sets contact_count to the number of stored members.
-func (o *Outreach) recount(tx *store.Tx, audience uuid.UUID) error {
-	doc, err := o.Audiences.Get(tx, audience)
-	if err != nil || !doc.Record.isLive() {
-		return ignoreNotFound(err)
-	}
+func (o *Outreach) recount(tx *store.Tx, doc store.Doc[Audience]) error {
 	return o.correctCount(tx, doc, func(bool, string, ...any) {})
 }
 

@@ -34,6 +34,7 @@ type Outreach struct {
 	versions  *store.Parts // see template_version.go
 	compiled  compiledCache
 	plans     planCache // of dynamic audiences
+	refreshes refreshes // see dynamic_settled.go
 	calendars *store.Derived[*planner.Calendar]
 	footers   *store.Derived[string]
 }

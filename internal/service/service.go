@@ -331,7 +331,8 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 		ContactsMerged: func(tx *store.Tx, into uuid.UUID, contacts []uuid.UUID) error {
 			return s.Sequences.ContactsMerged(tx, into, contacts)
 		},
-		FieldCreated: func(tx *store.Tx) error { return s.Outreach.FieldCreated(tx) },
+		FieldChanging: func(tx *store.Tx, key string) error { return s.Outreach.FieldChanging(tx, key) },
+		FieldChanged:  func(tx *store.Tx, key string) error { return s.Outreach.FieldChanged(tx, key) },
 		TaskClosed: func(tx *store.Tx, task uuid.UUID, after *crm.Task) error {
 			return s.Sequences.TaskClosed(tx, task, after)
 		},

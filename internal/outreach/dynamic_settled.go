@@ -1,0 +1,123 @@
+package outreach
+
+import (
+	"context"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// A dynamic audience is settled when its stored members are the contacts that its filters match. Finish keeps it
+// settled when contacts change. New filters, a changed custom field, and a tombstone in the table of contacts unsettle
+// it until a job or a sweep has moved the contacts.
+//
+// An audience that is archived, or whose filters become invalid, keeps its stored members. It must therefore be settled
+// before: see awaitSettled.
+
+// basis is what decides, besides the contacts themselves, which contacts an audience has.
+type basis struct {
+	version   string // of the audience
+	fields    uint64 // counts the changes of custom fields
+	tombstone uint64 // the number of the newest tombstone of contacts, or 0
+}
+
+func (o *Outreach) basis(tx *store.Tx, doc *store.Doc[Audience]) (basis, error) {
+	b := basis{version: doc.Version(), fields: o.crm.Fields.Table.Counter().Of(tx)}
+	tombs, err := tx.Tombstones(o.crm.Contacts.Table.Name())
+	for _, t := range tombs {
+		b.tombstone = max(b.tombstone, t.Number)
+	}
+	return b, err
+}
+
+// follows reports whether an audience that was settled with an earlier basis still is. A tombstone that has been swept
+// since makes no difference.
+func (b basis) follows(earlier basis) bool {
+	return b.version == earlier.version && b.fields == earlier.fields && b.tombstone <= earlier.tombstone
+}
+
+// refreshes is what is known of the refreshing of dynamic audiences. It is only a cache: without it, an audience is
+// settled again before it is archived.
+type refreshes struct {
+	mu      sync.Mutex
+	settled map[uuid.UUID]basis // by audience: when it was settled last
+}
+
+// settle records that an audience is settled.
+func (r *refreshes) settle(audience uuid.UUID, at basis) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.settled == nil || len(r.settled) >= maxPlans {
+		r.settled = map[uuid.UUID]basis{}
+	}
+	r.settled[audience] = at
+}
+
+// unsettle records that an audience may not be settled any more.
+func (r *refreshes) unsettle(audience uuid.UUID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.settled, audience)
+}
+
+// awaitSettled must be called before a dynamic audience stops following its filters. If the audience is not settled,
+// it returns an error that makes the store settle it and then retry the transaction.
+func (o *Outreach) awaitSettled(tx *store.Tx, doc store.Doc[Audience]) error {
+	plan, err := o.plan(tx, &doc)
+	if err != nil || plan == nil {
+		return err
+	}
+	now, err := o.basis(tx, &doc)
+	if err != nil {
+		return err
+	}
+	r := &o.refreshes
+	r.mu.Lock()
+	at, known := r.settled[doc.ID]
+	r.mu.Unlock()
+	if known && now.follows(at) {
+		return nil
+	}
+	org := tx.Org()
+	return &store.RetryAfter{Do: func(ctx context.Context) error {
+		err := o.settle(ctx, org, doc.ID, func(*store.Tx) error { return nil })
+		if store.IsDamagedRecord(err) { // the audience keeps the members that can be read
+			r.settle(doc.ID, now)
+			return nil
+		}
+		return err
+	}}
+}
+
+// FieldChanging must be called before a custom field is deleted or loses allowed values, because filters that use it
+// may become invalid.
+func (o *Outreach) FieldChanging(tx *store.Tx, key string) error {
+	return o.eachUsing(tx, key, func(doc store.Doc[Audience]) error { return o.awaitSettled(tx, doc) })
+}
+
+// eachUsing calls fn for the dynamic audiences that are not archived and whose filters use a custom field.
+func (o *Outreach) eachUsing(tx *store.Tx, key string, fn func(store.Doc[Audience]) error) error {
+	live, err := o.Audiences.Table.IDs(tx, byDynamic, []byte(dynamicAudience), 0)
+	if err != nil {
+		return err
+	}
+	for _, id := range o.Audiences.Table.Readable(tx, live) {
+		doc, err := o.Audiences.Get(tx, id)
+		if err == nil && uses(doc.Record.Filters, shape.CustomPrefix+key) {
+			err = fn(doc)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// uses reports whether a filter has a rule about a field.
+func uses(v shape.Value, field string) (found bool) {
+	eachRule(v, func(rule shape.Value) { found = found || rule.Get("field").Text == field })
+	return found
+}
