@@ -1,7 +1,9 @@
 package handlers_test
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -165,4 +167,51 @@ func TestDynamicActivatedLimit(t *testing.T) {
 	org.Write.Patch(paths[0], `{"name": "Archived"}`).Is(200)
 	org.Write.Patch(paths[1], `{"status": "archived"}`).Is(200)
 	org.Write.Patch(paths[0], `{"status": "active"}`).Is(200)
+}
+
+// TestDynamicCountBeforeRefresh changes contacts and filters while jobs wait. contact_count does not count a contact
+// twice.
+func TestDynamicCountBeforeRefresh(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	contacts := createMany(org, `, "title": "CTO"`)
+	path := dynamic(org, "Audience", `[{"field": "title", "condition": "is", "value": "nobody"}]`)
+	app.Work()
+	org.Write.Patch(path, `{"filters": []}`).Is(200)
+	for _, id := range contacts[:3] {
+		org.Write.Patch("/v1/contacts/"+id, `{"title": "CEO"}`).Is(200)
+	}
+	holds(t, org, path, manyContacts)
+	org.Write.Patch(path, `{"filters": [{"field": "title", "condition": "is", "value": "CEO"}]}`).Is(200)
+	holds(t, org, path, 3)
+	app.Work()
+	holds(t, org, path, 3)
+	org.Write.Patch("/v1/contacts/"+contacts[3], `{"title": "CEO"}`).Is(200)
+	holds(t, org, path, 4)
+
+	// The job of earlier filters does not overwrite the count of later ones.
+	org.Write.Patch(path, `{"filters": []}`).Is(200)
+	first := dueRefreshes(t, app)
+	org.Write.Patch(path, `{"filters": [{"field": "title", "condition": "is", "value": "CTO"}]}`).Is(200)
+	if len(first) != 1 {
+		t.Fatalf("%d jobs are due, want 1", len(first))
+	}
+	for _, job := range first {
+		if err := app.Outreach.Jobs()[job.Kind](context.Background(), job); err != nil {
+			t.Fatal(err)
+		}
+		holds(t, org, path, manyContacts-4)
+	}
+	app.Work()
+	keeps(t, app, org, path, manyContacts-4)
+}
+
+// dueRefreshes returns the jobs that refresh audiences.
+func dueRefreshes(t *testing.T, app *apptest.App) []store.Job {
+	t.Helper()
+	jobs, _, err := app.Store.Due(app.Store.Now(), 100, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(jobs, func(j store.Job) bool { return j.Kind != "audience.refresh" })
 }

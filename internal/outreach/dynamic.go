@@ -198,7 +198,7 @@ func (o *Outreach) Finish(tx *store.Tx) error {
 	for _, id := range o.Audiences.Table.Readable(tx, live) {
 		doc, err := o.Audiences.Get(tx, id)
 		if err == nil {
-			err = o.move(tx, doc, rows, true)
+			err = o.move(tx, doc, rows, !o.awaitsCount(tx, id))
 		}
 		if err != nil {
 			return err

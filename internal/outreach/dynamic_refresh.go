@@ -75,7 +75,11 @@ func (o *Outreach) Settle(tx *store.Tx, doc store.Doc[Audience], matching []uuid
 		slices.SortFunc(ids, store.CompareIDs)
 		var rows []*filter.Row
 		if rows, err = o.rows(tx, slices.Compact(ids)); err == nil {
-			err = o.move(tx, doc, rows, true)
+			err = o.move(tx, doc, rows, false)
+		}
+		if err == nil {
+			o.refreshes.counted(doc.ID)
+			err = o.recount(tx, doc)
 		}
 	}
 	if err != nil {
@@ -112,8 +116,10 @@ const refreshBatch = 500
 
 // enqueueRefresh adds a job that makes the members and contact_count of an audience true.
 func (o *Outreach) enqueueRefresh(tx *store.Tx, audience uuid.UUID) error {
-	o.refreshes.unsettle(audience)
-	_, err := tx.Enqueue(refreshJob, tx.Now(), audience)
+	job, err := tx.Enqueue(refreshJob, tx.Now(), audience)
+	if err == nil {
+		o.refreshes.await(audience, job)
+	}
 	return err
 }
 

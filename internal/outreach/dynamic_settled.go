@@ -40,10 +40,11 @@ func (b basis) follows(earlier basis) bool {
 }
 
 // refreshes is what is known of the refreshing of dynamic audiences. It is only a cache: without it, an audience is
-// settled again before it is archived.
+// settled again before it is archived, and contact_count may be wrong until a pending job has run.
 type refreshes struct {
 	mu      sync.Mutex
-	settled map[uuid.UUID]basis // by audience: when it was settled last
+	settled map[uuid.UUID]basis     // by audience: when it was settled last
+	pending map[uuid.UUID]uuid.UUID // by audience: the job that will correct contact_count
 }
 
 // settle records that an audience is settled.
@@ -56,11 +57,39 @@ func (r *refreshes) settle(audience uuid.UUID, at basis) {
 	r.settled[audience] = at
 }
 
-// unsettle records that an audience may not be settled any more.
-func (r *refreshes) unsettle(audience uuid.UUID) {
+// await records that a job will correct the members and contact_count of an audience.
+func (r *refreshes) await(audience, job uuid.UUID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.pending == nil || len(r.pending) >= maxPlans {
+		r.pending = map[uuid.UUID]uuid.UUID{}
+	}
+	r.pending[audience] = job
 	delete(r.settled, audience)
+}
+
+// counted records that contact_count is the number of stored members.
+func (r *refreshes) counted(audience uuid.UUID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.pending, audience)
+}
+
+// awaitsCount reports whether contact_count differs from the number of stored members until a job has run. A contact
+// that joins may have been counted already.
+func (o *Outreach) awaitsCount(tx *store.Tx, audience uuid.UUID) bool {
+	r := &o.refreshes
+	r.mu.Lock()
+	job, pending := r.pending[audience]
+	r.mu.Unlock()
+	if !pending {
+		return false
+	}
+	if _, err := tx.Job(job); err == nil {
+		return true
+	}
+	r.counted(audience) // the job is done, or its transaction was rolled back
+	return false
 }
 
 // awaitSettled must be called before a dynamic audience stops following its filters. If the audience is not settled,
