@@ -112,13 +112,22 @@ func (s *Sender) do(req *http.Request) (*http.Response, error) {
 		GotFirstResponseByte: func() { answered.Store(true) },
 	}
 	res, err := s.client.Do(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
-	if err == nil || !kept.Load() || answered.Load() || req.Context().Err() != nil {
+	isClosed := kept.Load() && !answered.Load() || answered.Load() && cannotWrite(err)
+	if err == nil || !isClosed || req.Context().Err() != nil {
 		return res, err
 	}
 	if req.Body, err = req.GetBody(); err != nil {
 		return nil, err
 	}
 	return s.fresh.Do(req)
+}
+
+// cannotWrite reports whether an error is about writing to a connection. After an answer it is of the next request:
+// net/http lets that one use the connection shortly before it returns the answer, which is lost if the connection then
+// turns out to be closed.
+func cannotWrite(err error) bool {
+	var failed *net.OpError
+	return errors.As(err, &failed) && (failed.Op == "write" || failed.Op == "readfrom")
 }
 
 func (s *Sender) request(ctx context.Context, org uuid.UUID, to endpoint, d *delivery) (*http.Request, error) {
