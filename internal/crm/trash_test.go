@@ -198,7 +198,9 @@ func TestRestoreDuringSweep(t *testing.T) {
 	contact := w.Post("/v1/contacts/list", `{"page_size": 1, "sort": "-created_at"}`).Is(200).Value("data.0.id").(string)
 	ofAccount := fmt.Sprintf(`{"filters": [{"field": "account_id", "condition": "is", "value": %q}]}`, account)
 	w.Delete("/v1/accounts/" + account).Is(204)
-	restore := func() *apptest.Response { return w.Do("POST", "/v1/accounts/"+account+"/restore", `{}`, "Idempotency-Key", "undo") }
+	restore := func() *apptest.Response {
+		return w.Do("POST", "/v1/accounts/"+account+"/restore", `{}`, "Idempotency-Key", "undo")
+	}
 	refused := restore().Fails(503, "unavailable", "still being removed")
 	if after := refused.Header.Get("Retry-After"); after != "1" {
 		t.Errorf("Retry-After is %q", after)
