@@ -486,7 +486,7 @@ func TestErased(t *testing.T) {
 	b.visit("/settings/suppressions")
 	b.until(find("tr", "an erased person"))
 	b.click("tr:has(td .soft) button", "Remove…")
-	b.shows("Only a hash of the address is left")
+	b.shows("Forget that a person was erased?")
 	b.keys(kb.Escape)
 }
 
