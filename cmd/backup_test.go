@@ -271,8 +271,8 @@ func TestBackupWithoutRoom(t *testing.T) {
 	})
 }
 
-// TestBackupExcludesDeleted checks that a backup contains no permanently deleted or overwritten data, although
-// the store file may still contain its bytes.
+// TestBackupExcludesDeleted checks that a backup contains no permanently deleted data, although the store file may still
+// contain its bytes. What was overwritten is in the history.
 func TestBackupExcludesDeleted(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -286,7 +286,7 @@ func TestBackupExcludesDeleted(t *testing.T) {
 	s.do(http.StatusOK, key, "PATCH", "/v1/contacts/"+contact("bob@acme.example", old), fmt.Sprintf(`{"notes": %q}`, kept))
 	p.run("backup", "file").withoutProgress().ok()
 	stored := string(p.unpack("file")[1].content)
-	for text, want := range map[string]bool{gone: false, "ann@acme.example": false, old: false, kept: true} {
+	for text, want := range map[string]bool{gone: false, "ann@acme.example": false, old: true, kept: true} {
 		if strings.Contains(stored, text) != want {
 			t.Errorf("%q is in the backup: got %t", text, !want)
 		}

@@ -96,7 +96,7 @@ func TestSenderDomains(t *testing.T) {
 		p.run("user", "create", "--org", "Acme", "--email", "bob@mail.acme.example").ok()
 		p.run("org", "set", "--org", "Acme", "--sender-domain", "acme.example", "--sender-domain", "ACME.test").
 			says(`Changed organization "Acme", ` + anID + `\nWarning: the addresses of these users are outside acme.example, acme.test. ` +
-				`They cannot own a campaign until you change them:\n  ` + outside + ` ada@elsewhere.example\n`)
+				`They cannot own a campaign until you change them, and those that they own are held:\n  ` + outside + ` ada@elsewhere.example\n`)
 		var set struct {
 			Domains []string                 `json:"sender_domains"`
 			Outside []struct{ Email string } `json:"users_outside_sender_domains"`
@@ -242,6 +242,7 @@ func TestInvite(t *testing.T) {
 		p.run(append(invite, "--json")...).prints(`{"url": "<any>", "expires_at": "<time>"}`)
 		p.feed(strings.NewReader("correct horse battery\n"), setPassword...).says(`Set the password of ada@acme\.example\n`)
 		p.feed(strings.NewReader("too short\r\n"), setPassword...).fails(1, "password: must have at least 10 characters, not 9")
+		p.feed(strings.NewReader("ada@acme.example\r\n"), setPassword...).fails(1, "password: is too easy to guess: it contains your name")
 		p.feed(strings.NewReader(""), setPassword...).fails(1, "password: must have at least 10 characters, not 0")
 	})
 }

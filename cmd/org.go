@@ -82,7 +82,7 @@ func orgCommand() *cobra.Command {
 			return show(c, result, func(w io.Writer) {
 				fmt.Fprintf(w, "Changed organization %q, %s\n", result.Name, result.ID)
 				if len(result.UsersOutside) > 0 {
-					fmt.Fprintf(w, "Warning: the addresses of these users are outside %s. They cannot own a campaign until you change them:\n",
+					fmt.Fprintf(w, "Warning: the addresses of these users are outside %s. They cannot own a campaign until you change them, and those that they own are held:\n",
 						strings.Join(result.SenderDomains, ", "))
 				}
 				for _, u := range result.UsersOutside {

@@ -94,8 +94,9 @@ func resumeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "resume", Short: "Release all held campaigns, and continue deliveries after a restore", Args: noArgs,
 		Long: "Releases the held campaigns of all organizations and, after a restore, lets webhook deliveries\n" +
-			"continue. For each campaign it prints how many overdue steps are sent or skipped and how many sequences\n" +
-			"begin again. Messages that were sent after the backup was made are not known to the restored store:\n" +
+			"continue. For each campaign it prints how many overdue steps are sent or skipped, how many sequences\n" +
+			"begin again, and how many messages may be delivered twice. If a campaign needs a decision that no option\n" +
+			"makes, it prints the figures, names the options and releases nothing. Messages that were sent after the backup was made are not known to the restored store:\n" +
 			"with --overdue send, their recipients receive them again.",
 		Example: "  prospector resume --dry-run\n  prospector resume --overdue skip",
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -105,28 +106,51 @@ func resumeCommand() *cobra.Command {
 			if err := checkChoice("captured", in.Captured, "restart", "keep"); err != nil {
 				return err
 			}
-			r, err := run(c, admin.Resume, in)
-			if err != nil {
+			if err := checkChoice("unknown", in.Unknown, "sent", "retry", "keep"); err != nil {
 				return err
 			}
-			return show(c, r, func(w io.Writer) { printResumed(w, r, in.DryRun) })
+			r, err := run(c, admin.Resume, in)
+			if err == nil {
+				err = show(c, r, func(w io.Writer) { printResumed(w, r, in.DryRun) })
+			}
+			if needs := r.Needs(); err == nil && len(needs) > 0 {
+				return fmt.Errorf("nothing was released: decide with --%s", strings.Join(needs, " and --"))
+			}
+			return err
 		},
 	}
 	c.Flags().StringVar(&in.Overdue, "overdue", "", "what becomes of steps whose time has passed: send or skip; required if there are any")
 	c.Flags().StringVar(&in.Captured, "captured", "", "what becomes of captured messages: restart or keep; required if there are any and messages are sent now")
+	c.Flags().StringVar(&in.Unknown, "unknown", "", "what becomes of messages that the mail server did not confirm: sent, retry or keep; required if campaigns are held because of them")
 	c.Flags().BoolVar(&in.DryRun, "dry-run", false, "only print what would happen")
 	return c
 }
 
 func printResumed(w io.Writer, r admin.ResumeResult, dryRun bool) {
+	isOpen := len(r.Needs()) > 0
 	released := 0
 	for _, c := range r.Campaigns {
-		if c.StillHeld != "" {
+		switch {
+		case c.StillHeld != "":
 			fmt.Fprintf(w, "Campaign %q stays held: %s\n", c.Name, c.StillHeld)
+			continue
+		case isOpen:
+			fmt.Fprintf(w, "Campaign %q (%s): %d steps overdue, %d sequences with captured messages, %d messages unknown\n",
+				c.Name, c.Reason, c.Overdue, c.Captured, c.Unknown)
+			for _, d := range c.Needs {
+				fmt.Fprintf(w, "  --%s: %s\n", d.Path, d.Message)
+			}
 			continue
 		}
 		released++
-		fmt.Fprintf(w, "Campaign %q (%s): %d to send, %d to skip, %d to restart\n", c.Name, c.Reason, c.ToSend, c.ToSkip, c.ToRestart)
+		fmt.Fprintf(w, "Campaign %q (%s): %d to send, %d to skip, %d to restart", c.Name, c.Reason, c.ToSend, c.ToSkip, c.ToRestart)
+		if c.MayDuplicate > 0 {
+			fmt.Fprintf(w, ", %d may be delivered twice", c.MayDuplicate)
+		}
+		fmt.Fprintln(w)
+	}
+	if isOpen {
+		return
 	}
 	verb := "Released"
 	if dryRun {

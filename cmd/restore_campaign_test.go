@@ -270,9 +270,17 @@ func TestResumeOverdue(t *testing.T) {
 	})
 	p.run("backup", "then.backup").withoutProgress().ok()
 	p.run("restore", "then.backup").withoutProgress().ok()
-	p.run("resume").fails(1, "overdue: required, because 1 steps are overdue: send or skip")
+	asks := p.run("resume")
+	if want := `Campaign "Spring" (restored): 1 steps overdue, 0 sequences with captured messages, 0 messages unknown
+  --overdue: required, because 1 steps are overdue: send or skip
+`; asks.stdout != want {
+		t.Errorf("resume prints %q, want %q", asks.stdout, want)
+	}
+	asks.stdout = ""
+	asks.fails(1, "nothing was released: decide with --overdue")
 	p.run("resume", "--overdue", "later").fails(2, `--overdue: "later" is not one of: send, skip`)
 	p.run("resume", "--overdue", "skip", "--captured", "yes").fails(2, `--captured: "yes" is not one of: restart, keep`)
+	p.run("resume", "--overdue", "skip", "--unknown", "yes").fails(2, `--unknown: "yes" is not one of: sent, retry, keep`)
 	p.run("resume", "--overdue", "send", "--dry-run").says(`Campaign "Spring" \(restored\): 1 to send, 0 to skip, 0 to restart` + "\nWould release 1 campaigns and 0 deliveries\n")
 	p.run("resume", "--overdue", "skip").says(`Campaign "Spring" \(restored\): 0 to send, 1 to skip, 0 to restart` + "\nReleased 1 campaigns and 0 deliveries\n")
 	s := p.serve()

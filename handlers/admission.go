@@ -51,7 +51,7 @@ func (c *call) authenticate() (p identity.Principal, err error) {
 			err = fault.New(fault.Damaged, "the record of the credential, its user or the organization is damaged; ask the operator to recover it from a backup")
 		}
 	}()
-	cookie, err := c.request.Cookie(sessionCookie)
+	cookie, err := c.request.Cookie(sessionCookieName(c.isSecure()))
 	key := apiKey(c.request)
 	if err != nil || key != "" || c.request.Header.Get("Authorization") != "" {
 		return c.api.Identity.Authenticate(key)
@@ -107,6 +107,9 @@ func (a *API) publicHost() string {
 
 // isHTTPS reports whether browsers reach the service over https.
 func (a *API) isHTTPS() bool { return strings.HasPrefix(a.LinkBase(), "https://") }
+
+// isSecure reports whether the client of the call is a browser under https, if it is a browser.
+func (c *call) isSecure() bool { return c.request.TLS != nil || c.api.isHTTPS() }
 
 // client returns the address of the client of a request: that of the connection or, behind a trusted
 // proxy, what the proxy says. Of an IPv6 address it returns the network, which one client has alone.

@@ -25,10 +25,13 @@ import (
 	"prospector/internal/crm"
 	"prospector/internal/identity"
 	"prospector/internal/imports"
+	"prospector/internal/operation"
 	"prospector/internal/outreach"
+	"prospector/internal/record"
 	"prospector/internal/sequence"
 	"prospector/internal/tam"
 	"prospector/internal/turn"
+	"prospector/internal/undo"
 	"prospector/internal/webhook"
 	"prospector/internal/worker"
 	"prospector/store"
@@ -38,6 +41,7 @@ import (
 type Options struct {
 	Store     *store.Store
 	Index     *index.Engine
+	Kinds     *record.Set
 	Identity  *identity.Identity
 	CRM       *crm.CRM
 	Catalog   *catalog.Catalog
@@ -47,10 +51,13 @@ type Options struct {
 	Sequences *sequence.Engine
 	Webhooks  *webhook.Webhooks
 	Bulk      *bulk.Bulk
-	Worker    *worker.Worker
-	Lane      *turn.Lane
-	Log       *slog.Logger
-	Version   string
+
+	OperationLog *operation.Operations
+	Undos        *undo.Undos
+	Worker       *worker.Worker
+	Lane         *turn.Lane
+	Log          *slog.Logger
+	Version      string
 	// RatePerMinute is the rate limit of organizations without a limit of their own. 0 means no limit.
 	RatePerMinute int
 	// BodyBytes is the maximum size of a request body.
@@ -108,7 +115,7 @@ func (a *API) table() []Operation {
 	ops := slices.Concat(
 		a.identityOperations(), a.sessionOperations(),
 		[]Operation{a.indexOperation(), a.searchOperation()},
-		a.crmOperations(),
+		a.crmOperations(), a.useOperations(),
 		a.catalogOperations(),
 		a.previewOperations(),
 		a.importOperations(), a.fileImportOperations(),
@@ -143,6 +150,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	started := time.Now()
 	c := &call{api: a, request: r, requestID: requestID(r)}
 	w.Header().Set("X-Request-Id", c.requestID)
+	if c.isSecure() {
+		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
+	}
 	if a.draining.Load() {
 		w.Header().Set("Connection", "close")
 	}

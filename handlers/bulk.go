@@ -14,22 +14,29 @@ import (
 	"prospector/internal/fault"
 	"prospector/internal/filter"
 	"prospector/internal/identity"
+	"prospector/internal/operation"
 	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/store"
 )
 
+// Selection selects records.
+type Selection struct {
+	IDs     shape.IDs   `json:"ids" rule:"maxlen=10000" doc:"The records. Alternatively, give filters or search. An empty list of filters selects all records."`
+	Filters shape.Value `json:"filters" rule:"component=Filters"`
+	Search  string      `json:"search" doc:"Search words, as in a list."`
+	Expect  *int        `json:"expect" rule:"min=0" doc:"The number of records that you expect. If the selection has another number, nothing happens."`
+	DryRun  bool        `json:"dry_run" doc:"Only counts the records. The operation is completed at once."`
+}
+
 // BulkBody selects records and says what happens to them.
 type BulkBody struct {
-	IDs        shape.IDs   `json:"ids" rule:"maxlen=10000" doc:"The records. Alternatively, give filters or search. An empty list of filters selects all records."`
-	Filters    shape.Value `json:"filters" rule:"component=Filters"`
-	Search     string      `json:"search" doc:"Search words, as in a list."`
+	Selection
 	Set        shape.Value `json:"set" rule:"component=BulkChanges" doc:"Fields to set, as in an update. Null clears a field."`
 	AddTags    []string    `json:"add_tags" rule:"nonempty,maxlen=1000" doc:"Tags to add, by id or name."`
 	RemoveTags []string    `json:"remove_tags" rule:"nonempty,maxlen=1000" doc:"Tags to remove, by id or name."`
 	Delete     bool        `json:"delete" doc:"Deletes the records. It cannot be combined with changes."`
-	DryRun     bool        `json:"dry_run" doc:"Only counts the records. The operation is completed at once."`
-	Expect     *int        `json:"expect" rule:"min=0" doc:"The number of records that you expect. If the selection has another number, nothing happens."`
+	Force      bool        `json:"force" rule:"default=false" doc:"With delete: makes dynamic audiences static, with the contacts that they have, if their filters name a record or if contacts would join them because it is deleted. Otherwise such a record fails with in_use."`
 }
 
 // bulkOperation changes or deletes many records in the background.
@@ -46,8 +53,9 @@ func bulkOperation[T any](a *API, k *record.Kind[T]) Operation {
 		if err := p.Err(); err != nil {
 			return bulk.Request{}, err
 		}
-		r := bulk.Request{Entity: k.Entity, DryRun: body.DryRun, IDs: body.IDs}
+		r := bulk.Request{Kind: operation.Delete, Entity: k.Entity, DryRun: body.DryRun, Force: body.Force}
 		if changes.Kind == shape.Object {
+			r.Kind = operation.Update
 			err := a.Store.View(c.org(), func(tx *store.Tx) (err error) {
 				r.Body, err = k.CheckUpdate(tx, changes)
 				return err
@@ -56,20 +64,25 @@ func bulkOperation[T any](a *API, k *record.Kind[T]) Operation {
 				return r, underSet(err)
 			}
 		}
-		if selects {
-			var err error
-			if r.IDs, err = c.selectAll(k.List, body.Filters, body.Search, bulk.MaxRecords); err != nil {
-				return r, err
-			}
-		}
-		if body.Expect != nil && *body.Expect != len(r.IDs) {
-			return r, fault.New(fault.CountChanged, "the selection has %d records, not %d", len(r.IDs), *body.Expect)
-		}
-		slices.SortFunc(r.IDs, store.CompareIDs) // records that are stored beside each other are changed together
-		return r, nil
-	}, func(_ *call, tx *store.Tx, _ createBody[BulkBody], r bulk.Request) (store.Doc[bulk.Operation], error) {
+		return r, c.selectRecords(k.List, selects, &body.Selection, &r)
+	}, func(_ *call, tx *store.Tx, _ createBody[BulkBody], r bulk.Request) (store.Doc[operation.Operation], error) {
 		return a.Bulk.Start(tx, r)
 	})
+}
+
+// selectRecords sets the records of a bulk request.
+func (c *call) selectRecords(kind *index.Kind, selects bool, s *Selection, r *bulk.Request) (err error) {
+	r.IDs = s.IDs
+	if selects {
+		if r.IDs, err = c.selectAll(kind, s.Filters, s.Search, bulk.MaxRecords); err != nil {
+			return err
+		}
+	}
+	if s.Expect != nil && *s.Expect != len(r.IDs) {
+		return fault.New(fault.CountChanged, "the selection has %d records, not %d", len(r.IDs), *s.Expect)
+	}
+	slices.SortFunc(r.IDs, store.CompareIDs) // records that are stored beside each other are changed together
+	return nil
 }
 
 // bulkChanges returns the body of the updates that a bulk request asks for, or an absent value if it deletes. It
@@ -94,6 +107,9 @@ func bulkChanges(given shape.Value, body *BulkBody, p *fault.Problems) (changes 
 		if v := given.Get(key); v.Kind == shape.List {
 			changes.Members = append(changes.Members, shape.Member{Key: key, Value: v})
 		}
+	}
+	if body.Force && !body.Delete {
+		p.Invalid("force", "must be combined with delete")
 	}
 	switch {
 	case body.Delete && len(changes.Members) > 0:
@@ -152,23 +168,49 @@ func (c *call) selectAll(kind *index.Kind, filters shape.Value, search string, l
 	return ids, err
 }
 
+// UndoBody says how an operation is undone.
+type UndoBody struct {
+	DryRun bool `json:"dry_run" doc:"Only counts, in an operation of its own, what would be put back and what would be kept."`
+}
+
 // operationOperations returns the operations on bulk operations.
 func (a *API) operationOperations() []Operation {
 	const path = "/v1/operations"
 	return []Operation{
 		read(Operation{
 			Name: "get_operation", Method: http.MethodGet, Path: path + "/{id}", Access: identity.Read,
-			Summary: "Get the progress and results of a bulk operation",
-		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (store.Doc[bulk.Operation], error) {
-			return a.Bulk.Operations.Get(tx, id)
+			Summary: "Get the progress and results of a bulk operation, an import, a merge or an undo",
+		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (store.Doc[operation.Operation], error) {
+			return a.OperationLog.Table.Get(tx, id)
 		})),
-		list[bulk.Operation](Operation{Name: "list_operations", Path: path + "/list", Summary: "List bulk operations"}, a.Bulk.List),
+		write(Operation{
+			Name: "undo_operation", Method: http.MethodPost, Path: path + "/{id}/undo", Access: identity.Write, Status: http.StatusAccepted,
+			Codes:   []fault.Code{fault.NotUndoable, fault.OperationRunning, fault.AlreadyUndone, fault.UndoConflict},
+			Summary: "Undo a bulk operation, an import, a merge, or an undo, in the background; nobody is written to because of it",
+		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in UndoBody) (store.Doc[operation.Operation], error) {
+			return a.Undos.Start(tx, id, in.DryRun)
+		})),
+		list[operation.Operation](Operation{
+			Name: "list_operations", Path: path + "/list", Summary: "List bulk operations, imports, merges and undos",
+		}, a.OperationLog.List),
 		write(Operation{
 			Name: "cancel_operation", Method: http.MethodPost, Path: path + "/{id}/cancel", Access: identity.Write,
 			Codes:   []fault.Code{fault.InvalidTransition},
-			Summary: "Cancel a running bulk operation; records that it has changed stay changed",
-		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (store.Doc[bulk.Operation], error) {
-			return a.Bulk.Cancel(tx, id)
+			Summary: "Cancel a running bulk operation, import of a file or undo; records that it has changed stay changed",
+		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (doc store.Doc[operation.Operation], err error) {
+			if doc, err = a.OperationLog.Table.Get(tx, id); err != nil || doc.Record.Status != operation.Running {
+				return a.OperationLog.Cancel(tx, id)
+			}
+			switch doc.Record.Kind {
+			case operation.Import:
+				if _, err := a.Imports.Cancel(tx, id); err != nil {
+					return doc, err
+				}
+				return a.OperationLog.Table.Get(tx, id)
+			case operation.TAMImport:
+				return doc, fault.New(fault.InvalidTransition, "the Import of a Preview cannot be cancelled; when it has ended, it can be undone")
+			}
+			return a.OperationLog.Cancel(tx, id)
 		})),
 	}
 }

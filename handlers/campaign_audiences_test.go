@@ -170,7 +170,7 @@ func TestCampaignNames(t *testing.T) {
 	org.Write.Patch("/v1/sequence-templates/"+org.template, `{"name": "Warm hello", "status": "INACTIVE"}`).Is(200)
 	for status, path := range paths {
 		res := org.Read.Get(path).Is(200, fmt.Sprintf(`{"data": {"id": "<id>", "created_at": "<time>", "updated_at": "2026-03-02T09:00:00.000Z", "name": "Spring", "status": %q, "prioritized": false,
-			"end_date": null, "template_id": %q, "template_name": "Warm hello", "audiences": [{"id": %q, "name": "North"}, {"id": %q, "name": "Süd"}], "owner_id": "%s", "missing_values": "hold", "transport": "<any>", "held": null},
+			"end_date": null, "template_id": %q, "template_name": "Warm hello", "audiences": [{"id": %q, "name": "North"}, {"id": %q, "name": "Süd"}], "owner_id": "%s", "missing_values": "hold", "admit": "ask", "newcomers": 0, "transport": "<any>", "held": null},
 			"meta": {"timestamp": "<time>"}}`, status, org.template, org.north, org.south, org.User))
 		if res.Header.Get("ETag") != versions[status] {
 			t.Errorf("%s: ETag changed from %s to %s", status, versions[status], res.Header.Get("ETag"))
@@ -319,7 +319,7 @@ func TestCampaignStats(t *testing.T) {
 			shown = append(shown, fmt.Sprintf(`{"step_index": %d, "waiting": 0, "done": 0, "skipped": 0, "failed": 0, "held": 0}`, i))
 		}
 		res := org.Read.Get(path+"/stats").Is(200, fmt.Sprintf(`{"data": {"enrolled": %d, "not_started": 0, "not_started_by_reason": {}, "active": 0, "completed": 0, "stopped": 0, "stopped_by_reason": {}, "messages_sent": 0,
-			"messages_captured": 0, "messages_failed": 0, "tasks_open": 0, "steps": [%s]}, "meta": {"timestamp": "<time>"}}`, enrolled, strings.Join(shown, ", ")))
+			"messages_captured": 0, "messages_failed": 0, "tasks_open": 0, "next_due_at": null, "last_due_at": null, "steps": [%s]}, "meta": {"timestamp": "<time>"}}`, enrolled, strings.Join(shown, ", ")))
 		if t.Failed() {
 			t.Fatalf("%s: %s", what, res.Body)
 		}

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"prospector/internal/apptest"
 	"prospector/internal/service"
+	"prospector/store"
 )
 
 // capturing returns a mailer that captures messages. restartWith gives it the mail server.
@@ -61,7 +63,7 @@ func (m *mailer) lacks(campaign, body string, members ...string) {
 	m.t.Helper()
 	res := m.Write.Post(campaign+"/release", body).Fails(422, "validation_failed", "required, because ")
 	message := string(res.Body)
-	for _, member := range []string{"overdue", "captured"} {
+	for _, member := range []string{"overdue", "captured", "unknown"} {
 		want := slices.Contains(members, member)
 		if got := strings.Contains(message, fmt.Sprintf(`"path":%q`, member)); got != want {
 			m.t.Errorf("release %s: %q names %s: %v, want %v", body, message, member, got, want)
@@ -403,7 +405,7 @@ func TestHeldOwnerInactive(t *testing.T) {
 	m.held(second, "active", "owner_inactive", "")
 	m.releases(second, `{"overdue": "send"}`, [3]int{1, 0, 0})
 	m.run()
-	m.arrived("bob Hello bob", "eve Hello eve", "cat Hello cat", "cat Re: Hello cat", "eve Re: Hello eve")
+	m.arrived("bob Hello bob", "eve Hello eve", "cat Hello cat", "cat Re: Hello cat", "eve Hello eve")
 	if mails := m.server.Mails(); mails[len(mails)-1].From != "ada@acme.example" {
 		t.Errorf("the message of the new owner is from %s", mails[len(mails)-1].From)
 	}
@@ -418,4 +420,48 @@ func TestHeldOwnerInactive(t *testing.T) {
 	m.app.Deliver()
 	hooks.wants("release", map[string]string{"first": idOf(first), "second": idOf(second)}, "/0 campaign.released second", "/0 campaign.released first")
 	m.checkConsistency()
+}
+
+// TestHeldSenderNotAllowed checks that new sender domains hold the campaigns of senders outside them, until another
+// owner or other domains allow them.
+func TestHeldSenderNotAllowed(t *testing.T) {
+	m := newMailer(t)
+	user := m.Admin.Post("/v1/users", `{"email": "zoe@mail.globex.example"}`).Is(201).ID()
+	owner := fmt.Sprintf(`, "owner_id": %q`, user)
+	ids := contactsOf(m.Org, "bob", "eve", "cat", "dan")
+	first, paused, other := m.sends(twoMails, owner, ids[0]), m.sends(twoMails, owner, ids[1]), m.sends(twoMails, "", ids[2])
+	draft := "/v1/campaigns/" + m.Write.Post("/v1/campaigns", map[string]any{
+		"name": "Draft", "owner_id": user, "audience_ids": []string{idIn(audienceOf(m.Org, "One", ids[3]))},
+		"template_id": m.Write.Post("/v1/sequence-templates", `{"name": "T", `+oneMail+`}`).Is(201).ID(),
+	}).Is(201).ID()
+	m.run()
+	m.Write.Patch(paused, `{"status": "paused"}`).Is(200)
+	restrict := func(domains ...string) {
+		t.Helper()
+		err := m.app.Store.Update(context.Background(), m.ID, store.Actor{Operation: "org set"}, func(tx *store.Tx) error {
+			_, err := m.app.Identity.Configure(tx, apptest.Body(t, map[string]any{"sender_domains": domains}))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	restrict("globex.example", "acme.example")
+	m.held(first, "active", "", "")
+	restrict("acme.example")
+	m.held(first, "active", "sender_not_allowed", `"zoe@mail.globex.example" is outside the sender domains of the organization: acme.example`)
+	m.held(paused, "paused", "sender_not_allowed", "")
+	m.held(other, "active", "", "")
+	m.held(draft, "draft", "", "")
+	m.Write.Patch(draft, `{"status": "active"}`).Fails(422, "validation_failed", "outside the sender domains")
+	m.Write.Post(first+"/release", `{}`).Fails(409, "campaign_held", "outside the sender domains")
+	m.after(2 * time.Hour)
+	m.arrived("bob Hello bob", "eve Hello eve", "cat Hello cat", "cat Re: Hello cat")
+	m.Write.Patch(paused, fmt.Sprintf(`{"owner_id": %q}`, m.User)).Is(200)
+	m.releases(paused, `{"overdue": "skip"}`, [3]int{0, 1, 0})
+	restrict()
+	m.held(first, "active", "sender_not_allowed", "") // until someone releases it
+	m.releases(first, `{"overdue": "send"}`, [3]int{1, 0, 0})
+	m.run()
+	m.arrived("bob Hello bob", "eve Hello eve", "cat Hello cat", "cat Re: Hello cat", "bob Re: Hello bob")
 }

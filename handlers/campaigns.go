@@ -53,7 +53,7 @@ func (a *API) campaignOperations() []Operation {
 			Codes:   []fault.Code{fault.CampaignNotEnrollable, fault.AudienceNameTaken},
 			Summary: "Create an audience of contacts and attach it to an active or paused campaign",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in createBody[outreach.EnrollBody]) (outreach.Enrolled, error) {
-			return o.Enroll(tx, id, in.Draft)
+			return a.Sequences.Enroll(tx, id, in.Draft)
 		})),
 		write(Operation{
 			Name: "add_campaign_audiences", Method: http.MethodPost, Path: path + "/audiences/add",
@@ -85,11 +85,34 @@ func (a *API) campaignOperations() []Operation {
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in createBody[sequence.RetryBody]) (sequence.Retried, error) {
 			return a.Sequences.Retry(tx, id, in.Draft)
 		})),
+		a.restartCampaignOperation(path),
+		a.correctTemplateOperation(path),
+		write(Operation{
+			Name: "admit_campaign", Method: http.MethodPost, Path: path + "/admit", Access: identity.Write,
+			Codes:   []fault.Code{fault.CountChanged, fault.CampaignNotEnrollable},
+			Summary: "Start the sequences of the people who await confirmation",
+		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in createBody[sequence.AdmitBody]) (sequence.Admitted, error) {
+			return a.Sequences.Admit(tx, id, in.Draft)
+		})),
+		write(Operation{
+			Name: "reopen_campaign", Method: http.MethodPost, Path: path + "/reopen", Access: identity.Write,
+			Codes:   []fault.Code{fault.InvalidTransition},
+			Summary: "Make a completed or archived campaign paused, and let the sequences continue that its end has stopped",
+			example: []byte(`{"end_date": null}`),
+		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in createBody[outreach.ReopenBody]) (store.Doc[outreach.Campaign], error) {
+			return a.Sequences.Reopen(tx, id, in.Draft)
+		})),
+		write(Operation{
+			Name: "clone_campaign", Method: http.MethodPost, Path: path + "/clone", Access: identity.Write, Status: http.StatusCreated,
+			Summary: "Create a draft with the template, the owner and the settings of a campaign, and with other audiences",
+		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in createBody[outreach.CloneBody]) (store.Doc[outreach.Campaign], error) {
+			return o.Clone(tx, id, in.Draft)
+		})),
 		read(Operation{
 			Name: "get_campaign_stats", Method: http.MethodGet, Path: path + "/stats", Access: identity.Read,
 			Summary: "Get the statistics of a campaign",
-		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (sequence.CampaignStats, error) {
-			return a.Sequences.Stats(tx, id)
+		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, _ nothing) (sequence.CampaignStats, error) {
+			return a.Sequences.StatsWithForecast(c.request.Context(), tx, id)
 		})),
 		read(Operation{
 			Name: "simulate_campaign", Method: http.MethodPost, Path: path + "/simulate", Access: identity.Read,

@@ -63,7 +63,7 @@ func TestCampaign(t *testing.T) {
 	bob := makers["users"](org.Org)
 
 	sparse := fmt.Sprintf(`{"data": {"id": "<id>", "created_at": "2026-03-02T09:00:00.000Z", "updated_at": "2026-03-02T09:00:00.000Z", "name": "Spring", "status": "draft",
-		"prioritized": false, "end_date": null, "template_id": %q, "template_name": "Warm welcome", "audiences": [{"id": %q, "name": "North"}], "owner_id": "%s", "missing_values": "hold", "transport": null, "held": null},
+		"prioritized": false, "end_date": null, "template_id": %q, "template_name": "Warm welcome", "audiences": [{"id": %q, "name": "North"}], "owner_id": "%s", "missing_values": "hold", "admit": "ask", "newcomers": 0, "transport": null, "held": null},
 		"meta": {"timestamp": "2026-03-02T09:00:00.000Z"}}`, org.template, org.north, org.User)
 	org.Write.Post("/v1/campaigns", org.campaignBody("")).Is(201, sparse)
 	org.Write.Post("/v1/campaigns", org.campaignBody(`"status": null, "prioritized": null, "end_date": null, "owner_id": null`)).Is(201, sparse)
@@ -74,7 +74,7 @@ func TestCampaign(t *testing.T) {
 
 	// Audiences are in the order of the request, without duplicates.
 	want := fmt.Sprintf(`{"data": {"id": "<id>", "created_at": "<time>", "updated_at": "<time>", "name": "Herbst & <Söhne>", "status": "paused", "prioritized": true, "end_date": "2026-06-30",
-		"template_id": %q, "template_name": "Warm welcome", "audiences": [{"id": %q, "name": "South"}, {"id": %q, "name": "North"}], "owner_id": %q, "missing_values": "hold", "transport": null, "held": null},
+		"template_id": %q, "template_name": "Warm welcome", "audiences": [{"id": %q, "name": "South"}, {"id": %q, "name": "North"}], "owner_id": %q, "missing_values": "hold", "admit": "ask", "newcomers": 0, "transport": null, "held": null},
 		"meta": {"timestamp": "<time>"}}`, org.template, org.south, org.north, bob)
 	made := org.Write.Post("/v1/campaigns", org.campaignBody(fmt.Sprintf(`"name": "Herbst & <Söhne>", "status": "paused", "prioritized": true, "end_date": "2026-06-30", "owner_id": %q,
 		"audience_ids": [%q, %q, %[2]q, %q]`, bob, org.south, org.north, strings.ToUpper(org.north)))).Is(201, want)
@@ -364,8 +364,8 @@ func TestCampaignSchema(t *testing.T) {
 	org := newRunner(app, "Acme")
 	shown := itemFields(t, org.Read.Get(org.newCampaign("")).Is(200))
 	types := map[string]string{"id": "reference", "created_at": "datetime", "updated_at": "datetime", "name": "text", "status": "enum", "prioritized": "boolean", "end_date": "date",
-		"template_id": "reference", "template_name": "text", "audiences": "multi", "owner_id": "reference", "missing_values": "enum", "transport": "enum"}
-	values := map[string]string{"text": `"x"`, "boolean": `true`, "date": `"2026-03-01"`, "datetime": `"2026-03-01"`, "multi": `"` + org.north + `"`, "reference": `"` + org.north + `"`}
+		"template_id": "reference", "template_name": "text", "audiences": "multi", "owner_id": "reference", "missing_values": "enum", "admit": "enum", "newcomers": "number", "transport": "enum"}
+	values := map[string]string{"text": `"x"`, "boolean": `true`, "number": `0`, "date": `"2026-03-01"`, "datetime": `"2026-03-01"`, "multi": `"` + org.north + `"`, "reference": `"` + org.north + `"`}
 	var schema struct{ Data struct{ Fields []listField } }
 	if err := json.Unmarshal(org.Read.Get("/v1/schemas/campaigns").Is(200).Body, &schema); err != nil {
 		t.Fatal(err)
@@ -377,7 +377,7 @@ func TestCampaignSchema(t *testing.T) {
 		if f.Type != types[f.Key] || shown[f.Key] == nil {
 			t.Errorf("%s is %s", f.Key, f.Type)
 		}
-		if readOnly := slices.Contains([]string{"id", "created_at", "updated_at", "template_name", "audiences", "transport"}, f.Key); f.ReadOnly != readOnly || f.Sortable != (f.Type != "multi") {
+		if readOnly := slices.Contains([]string{"id", "created_at", "updated_at", "template_name", "audiences", "newcomers", "transport"}, f.Key); f.ReadOnly != readOnly || f.Sortable != (f.Type != "multi") {
 			t.Errorf("%s: read_only is %v, sortable %v", f.Key, f.ReadOnly, f.Sortable)
 		}
 		if f.Key == "status" && !slices.Equal(f.Enum.Allowed, campaignStatuses) {

@@ -11,6 +11,8 @@ func (a *API) crmOperations() []Operation {
 	c := a.CRM
 	alias := updateOperation(c.Contacts, "update_preview_contact", "/v1/preview/contacts/{contact_id}", fault.ExternalIDTaken)
 	alias.Summary = "Update a contact at the older path of update_contact"
+	tags := recordOperations(a, c.Tags, fault.TagNameTaken)
+	tags[len(tags)-1] = forceDeleteOperation(c.Tags)
 	return slices.Concat(
 		entityOperations(a, c.Accounts),
 		entityOperations(a, c.Contacts),
@@ -18,8 +20,8 @@ func (a *API) crmOperations() []Operation {
 		entityOperations(a, c.Opportunities),
 		entityOperations(a, c.Tasks),
 		entityOperations(a, c.Meetings),
-		recordOperations(c.Tags, fault.TagNameTaken),
-		recordOperations(c.Views, viewCodes...),
+		tags,
+		recordOperations(a, c.Views, viewCodes...),
 		a.accountViewOperations(),
 		a.fieldOperations(),
 		a.duplicateOperations(),

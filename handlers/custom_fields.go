@@ -27,6 +27,6 @@ func (a *API) fieldOperations() []Operation {
 			return readable[crm.Field]{list, damaged}, err
 		}),
 		withAccess(identity.Admin, updateOperation(fields, "update_field", "/v1/fields/{id}", fault.InUse)),
-		withAccess(identity.Admin, deleteOperation(fields)),
+		withAccess(identity.Admin, forceDeleteOperation(fields)),
 	}
 }

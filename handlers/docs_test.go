@@ -256,7 +256,7 @@ func TestDocsExamples(t *testing.T) {
 		org := app.Org("Acme " + op.Name)
 		as := client(org, op.Access)
 		vars := map[string]string{"KEY": as.Key, "SESSION": strings.TrimPrefix(as.Cookie, "prospector_session="), "ORIGIN": app.URL, "REQUEST_ID": uuid.NewString()}
-		for name, maker := range map[string]string{"ACCOUNT_ID": "accounts", "CONTACT_ID": "contacts", "ID": strings.Split(op.Path+"//", "/")[2], "OTHER_ID": strings.Split(op.Path+"//", "/")[2], "PREVIEW_ID": previews[op.Name == "cancel_tam_preview"],
+		for name, maker := range map[string]string{"ACCOUNT_ID": "accounts", "CONTACT_ID": "contacts", "ID": strings.Split(op.Path+"//", "/")[2], "PREVIEW_ID": previews[op.Name == "cancel_tam_preview"],
 			"OPERATION_ID": "imports", "SUBSCRIPTION_ID": "subscriptions", "TEMPLATE_ID": "sequence-templates", "AUDIENCE_ID": "audiences"} {
 			if op.Name == "delete_campaign" && name == "ID" {
 				maker = "drafts"
@@ -273,6 +273,28 @@ func TestDocsExamples(t *testing.T) {
 			if op.Name == "release_campaign" && name == "ID" {
 				vars[name] = newHeldCampaign(org)
 			}
+			if op.Name == "undo_operation" && name == "ID" {
+				vars[name] = endedOperation(org)
+			}
+			if op.Name == "admit_campaign" && name == "ID" {
+				vars[name] = newcomerCampaign(app, org)
+			}
+			if strings.HasPrefix(op.Path, "/v1/sequences/{id}/") && name == "ID" {
+				vars[name] = newWaitingSequence(org)
+				if op.Name == "restart_sequence" {
+					org.Write.Post("/v1/sequences/"+vars[name]+"/stop", `{"reason": "manual"}`).Is(200)
+				}
+			}
+			if op.Name == "reopen_campaign" && name == "ID" {
+				org.Write.Patch("/v1/campaigns/"+vars[name], `{"status": "completed"}`).Is(200)
+			}
+		}
+		if strings.HasPrefix(op.Name, "merge_") { // the example has an id that nothing has
+			other := makers[strings.Split(op.Path, "/")[2]](org)
+			codes[0] = regexp.MustCompile(`"[0-9a-f-]{36}"`).ReplaceAllString(codes[0], `"`+other+`"`)
+		}
+		if op.Name == "skip_sequence_step" { // the sequence has one step
+			codes[0] = strings.Replace(codes[0], `"step_index": 1`, `"step_index": 0`, 1)
 		}
 		if strings.Contains(codes[0], "$ATTEMPT_ID") {
 			vars["ATTEMPT_ID"] = attempted(app, org, vars["SUBSCRIPTION_ID"])

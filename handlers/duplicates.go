@@ -47,8 +47,8 @@ func duplicatesOperation[T any](k *record.Kind[T], shared string, find func(*sto
 func (a *API) duplicateOperations() []Operation {
 	c := a.CRM
 	return []Operation{
-		mergeOperation(c.Contacts, c.MergeContacts),
-		mergeOperation(c.Accounts, c.MergeAccounts),
+		mergeOperation(a, c.Contacts, c.MergeContacts),
+		mergeOperation(a, c.Accounts, c.MergeAccounts),
 		duplicatesOperation(c.Contacts, "an email address, a LinkedIn URL, or a name and an account",
 			func(tx *store.Tx, page *crm.DuplicatePage[crm.Contact], size int) (bool, error) {
 				return crm.FindDuplicates(tx, c.Contacts, c.SharedByContacts(), page, size)

@@ -19,6 +19,7 @@ import (
 // examples contains a valid body for each operation that takes one. An entity in angle brackets
 // stands for the id of one of its records.
 var examples = map[string]string{
+	"undo_operation":              `{}`,
 	"update_organization":         `{"time_zone": "Europe/Berlin"}`,
 	"create_user":                 `{"email": "grace@acme.example"}`,
 	"update_user":                 `{"title": "Head of Sales"}`,
@@ -28,6 +29,14 @@ var examples = map[string]string{
 	"reply_contact":               `{}`,
 	"release_campaign":            `{"overdue": "send", "captured": "keep"}`,
 	"retry_campaign":              `{"status": ["failed", "unknown"]}`,
+	"reopen_campaign":             `{"end_date": null}`,
+	"clone_campaign":              `{"name": "Outreach again", "audience_ids": ["<audiences>"]}`,
+	"correct_campaign_template":   `{"dry_run": true}`,
+	"restart_campaign":            `{"reasons": ["left_audience"]}`,
+	"stop_sequence":               `{"reason": "manual"}`,
+	"skip_sequence_step":          `{}`,
+	"postpone_sequence":           `{"until": "2036-03-09T09:00:00Z"}`,
+	"restart_sequence":            `{"from": "next"}`,
 	"test_mail":                   `{}`,
 	"activate_user":               `{}`,
 	"invite_user":                 `{}`,
@@ -81,6 +90,7 @@ var examples = map[string]string{
 	"enroll_campaign":             `{"audience_name": "The new ones", "contact_ids": ["<contacts>"]}`,
 	"add_campaign_audiences":      `{"audience_ids": ["<audiences>"]}`,
 	"remove_campaign_audiences":   `{"audience_ids": ["<audiences>"]}`,
+	"admit_campaign":              `{"expect": 0}`,
 	"simulate_campaign":           `{"contact_ids": ["<contacts>"]}`,
 	"stop_campaign_sequence":      `{"reason": "replied"}`,
 	"create_suppression":          `{"email": "bill@initech.example"}`,
@@ -193,12 +203,31 @@ func newHeldCampaign(o *apptest.Org) string {
 	return campaign
 }
 
+func newArchivedCampaign(o *apptest.Org) string {
+	campaign := newCampaign(o, "active")
+	o.Write.Patch("/v1/campaigns/"+campaign, `{"status": "archived"}`).Is(200)
+	return campaign
+}
+
 // begin enrolls a new contact in a campaign and returns its sequence.
 func begin(o *apptest.Org, campaign string) (sequence string) {
 	at := "/v1/campaigns/" + campaign
 	o.Write.Post(at+"/enroll", map[string]any{"audience_name": "Audience " + uuid.NewString(), "contact_ids": []string{makers["contacts"](o)}}).Is(200)
 	o.Work()
 	return o.Read.Post(at+"/sequences/list", `{"page_size": 1}`).Is(200).Text("data.0.id")
+}
+
+// newWaitingSequence creates a sequence of a paused campaign.
+func newWaitingSequence(o *apptest.Org) string {
+	campaign := newCampaign(o, "active")
+	o.Write.Patch("/v1/campaigns/"+campaign, `{"status": "paused"}`).Is(200)
+	return begin(o, campaign)
+}
+
+func newStoppedSequence(o *apptest.Org) string {
+	id := newWaitingSequence(o)
+	o.Write.Post("/v1/sequences/"+id+"/stop", `{"reason": "manual"}`).Is(200)
+	return id
 }
 
 // newToken sends a message and returns the token of its unsubscribe link.
@@ -247,6 +276,14 @@ func path(t *testing.T, app *apptest.App, org *apptest.Org, op *handlers.Operati
 				maker = makers["drafts"]
 			case "release_campaign":
 				maker = newHeldCampaign
+			case "reopen_campaign":
+				maker = newArchivedCampaign
+			case "stop_sequence", "skip_sequence_step", "postpone_sequence":
+				maker = newWaitingSequence
+			case "restart_sequence":
+				maker = newStoppedSequence
+			case "undo_operation":
+				maker = endedOperation
 			}
 			if strings.HasPrefix(op.Name, "restore_") {
 				maker = trashed(segments[i-1])
@@ -258,6 +295,13 @@ func path(t *testing.T, app *apptest.App, org *apptest.Org, op *handlers.Operati
 		}
 	}
 	return strings.Join(segments, "/")
+}
+
+// endedOperation makes an operation that can be undone.
+func endedOperation(o *apptest.Org) string {
+	id := makers["operations"](o)
+	o.Work()
+	return id
 }
 
 // trashed returns a maker of deleted records.
@@ -304,6 +348,8 @@ func example(org *apptest.Org, op *handlers.Operation) any {
 		return placeholder.ReplaceAllStringFunc(b, func(s string) string { return makers[strings.Trim(s, "<>")](org) })
 	case strings.HasPrefix(op.Name, "list_") && op.Method == http.MethodPost, strings.HasPrefix(op.Name, "export_"):
 		return `{"filters": []}`
+	case strings.HasPrefix(op.Name, "bulk_") && strings.HasSuffix(op.Name, "_trash"):
+		return `{"filters": [], "restore": true}`
 	case strings.HasPrefix(op.Name, "bulk_"):
 		return `{"filters": [], "set": {"notes": "checked"}}`
 	case strings.HasPrefix(op.Name, "facet_"):

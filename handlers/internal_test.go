@@ -20,6 +20,7 @@ import (
 	"prospector/internal/crm"
 	"prospector/internal/identity"
 	"prospector/internal/imports"
+	"prospector/internal/operation"
 	"prospector/internal/outreach"
 	"prospector/internal/record"
 	"prospector/internal/sequence"
@@ -38,7 +39,7 @@ func newAPI(t *testing.T, log *bytes.Buffer) *API {
 	}
 	kinds := &record.Set{}
 	users, records := identity.New(st, kinds, identity.Options{}), crm.New(kinds, nil, crm.Hooks{})
-	market, previews, files, operations := catalog.New(nil), tam.NewTables(), imports.NewTables(), bulk.New(st)
+	market, previews, files, operations := catalog.New(nil), tam.NewTables(), imports.NewTables(), operation.New(st, kinds)
 	reach := outreach.New(st, kinds, users, records, outreach.Hooks{})
 	sequences := sequence.New(st, users, records, reach, sequence.Options{})
 	hooks, err := webhook.New(st, kinds, nil, webhook.Options{})
@@ -54,8 +55,8 @@ func newAPI(t *testing.T, log *bytes.Buffer) *API {
 		st.Close()
 	})
 	return New(Options{
-		Store: st, Index: lists, Identity: users, CRM: records, Catalog: market, TAM: tam.New(st, lists, previews, market, users, records, tam.Options{}), Outreach: reach, Sequences: sequences, Webhooks: hooks, Bulk: operations, Imports: imports.New(st, files, records, imports.Settings{}), Worker: worker.New(st, slog.New(slog.DiscardHandler), nil),
-		Log: slog.New(slog.NewTextHandler(log, nil)), BodyBytes: 1 << 20,
+		Store: st, Index: lists, Identity: users, CRM: records, Catalog: market, TAM: tam.New(st, lists, previews, operations, market, users, records, tam.Options{}), Outreach: reach, Sequences: sequences, Webhooks: hooks, Bulk: bulk.New(st, operations), OperationLog: operations, Imports: imports.New(st, files, operations, records, imports.Settings{}), Worker: worker.New(st, slog.New(slog.DiscardHandler), nil),
+		Log: slog.New(slog.NewTextHandler(log, nil)), BodyBytes: 1 << 20, LinkBase: func() string { return "" },
 	})
 }
 

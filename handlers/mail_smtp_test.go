@@ -61,7 +61,11 @@ func TestMailOutcomes(t *testing.T) {
 			continue
 		}
 		arrived = append(arrived, c.name+" Hello "+c.name)
-		if c.status != "failed" { // otherwise the second message would arrive first
+		switch c.status {
+		case "failed": // the second message is the first that arrives
+		case "unknown":
+			arrived = append(arrived, c.name+" Hello "+c.name)
+		default:
 			arrived = append(arrived, c.name+" Re: Hello "+c.name)
 		}
 		m.is(c.name, 1, "sent", "")

@@ -108,7 +108,7 @@ func (a *API) openAPI() []byte {
 			Security: map[string]apiScheme{
 				"bearer":  {Type: "http", Scheme: "bearer"},
 				"key":     {Type: "apiKey", In: "header", Name: "X-Prospector-Api-Key"},
-				"session": {Type: "apiKey", In: "cookie", Name: sessionCookie},
+				"session": {Type: "apiKey", In: "cookie", Name: sessionCookieName(a.isHTTPS())},
 			},
 		},
 	}

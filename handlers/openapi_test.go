@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"os"
@@ -190,6 +191,62 @@ func TestCustomNames(t *testing.T) {
 	}
 }
 
+// TestOpenAPIExamples validates every example in the document against its schema: of requests, responses, events,
+// parameters, headers and schemas.
+func TestOpenAPIExamples(t *testing.T) {
+	app := apptest.New(t)
+	open := apptest.Object(string(app.Anonymous().Get("/openapi.json").Is(200).Body))
+	compiler := jsonschema.NewCompiler()
+	compiler.DefaultDraft(jsonschema.Draft2020)
+	compiler.AssertFormat()
+	const url = "https://prospector.example/openapi.json"
+	if err := compiler.AddResource(url, open); err != nil {
+		t.Fatal(err)
+	}
+	escape := strings.NewReplacer("~", "~0", "/", "~1")
+	checked := map[string]int{} // by the part of the document
+	check := func(at string, example any) {
+		schema, err := compiler.Compile(url + "#" + at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(example); err != nil {
+			t.Errorf("%s: %v", at, err)
+		}
+		checked[strings.Split(at, "/")[1]]++
+	}
+	var walk func(at string, v any)
+	walk = func(at string, v any) {
+		switch v := v.(type) {
+		case []any:
+			for i, item := range v {
+				walk(fmt.Sprint(at, "/", i), item)
+			}
+		case map[string]any:
+			isProperties := strings.HasSuffix(at, "/properties")    // whose members are names of fields
+			if example, has := v["example"]; has && !isProperties { // of a body, a parameter or a header
+				check(at+"/schema", example)
+			}
+			if examples, isList := v["examples"].([]any); isList && !isProperties { // of a schema
+				for _, example := range examples {
+					check(at, example)
+				}
+			}
+			for key, member := range v {
+				if isProperties || key != "example" && key != "examples" {
+					walk(at+"/"+escape.Replace(key), member)
+				}
+			}
+		}
+	}
+	walk("", open)
+	for part, least := range map[string]int{"paths": 30, "webhooks": 40} {
+		if checked[part] < least {
+			t.Errorf("there are %d examples under %s", checked[part], part)
+		}
+	}
+}
+
 // eventSchemas returns the strict schema of the event of each trigger. It validates the examples
 // against them, and against those that the service returns.
 func eventSchemas(t *testing.T, app *apptest.App, org *apptest.Org) map[string]*jsonschema.Schema {
@@ -326,6 +383,7 @@ func TestOpenAPIEvents(t *testing.T) {
 	org.Write.Post("/v1/campaigns/"+running+"/sequences/"+begin(org, running)+"/stop", `{"reason": "replied"}`).Is(200)
 	app.LinkBase = "nowhere" // no message can contain such a link
 	newToken(org)
+	newcomerCampaign(app, org)
 	deliversMail(t, app, org)
 	attempted(app, org, hook)
 	var attempts []string

@@ -48,6 +48,9 @@ func (o *Operation) response(c *call, out any) (response, error) {
 		if made, is := v.(interface{ status() int }); is {
 			a.status = made.status()
 		}
+		if more, is := v.(interface{ meta() Meta }); is {
+			a.body = c.api.closeWith(openItem(data), more.meta())
+		}
 	case interface {
 		list(*API) ([]byte, error)
 	}:

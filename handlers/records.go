@@ -16,13 +16,13 @@ import (
 // entityOperations returns the operations on an entity: those of every kind of record, and batch, history,
 // export, facets, bulk and trash.
 func entityOperations[T any](a *API, k *record.Kind[T]) []Operation {
-	return append(recordOperations(k, fault.ExternalIDTaken),
+	return append(recordOperations(a, k, fault.ExternalIDTaken),
 		batchOperation(k), historyOperation(k), a.exportOperation(k.List, nil), a.facetsOperation(k.List), bulkOperation(a, k))
 }
 
 // recordOperations returns the operations that every kind of record has. codes are the conflicts over its
 // unique keys.
-func recordOperations[T any](k *record.Kind[T], codes ...fault.Code) []Operation {
+func recordOperations[T any](a *API, k *record.Kind[T], codes ...fault.Code) []Operation {
 	path := "/v1/" + k.Entity
 	operations := []Operation{
 		createOperation(k, codes...),
@@ -31,7 +31,7 @@ func recordOperations[T any](k *record.Kind[T], codes ...fault.Code) []Operation
 		listOperation(k),
 	}
 	if k.TrashList != nil {
-		return append(operations, trashOperations(k)...)
+		return append(operations, trashOperations(a, k)...)
 	}
 	return append(operations, deleteOperation(k))
 }
@@ -80,6 +80,22 @@ func deleteOperation[T any](k *record.Kind[T], codes ...fault.Code) Operation {
 		Access: identity.Write, Status: http.StatusNoContent,
 		Codes: append(codes, deletionCodes(k)...), Summary: "Delete " + k.WithArticle() + " and all references to it",
 	}, byID(func(c *call, tx *store.Tx, id uuid.UUID, _ nothing) (nothing, error) {
+		return nothing{}, k.Delete(tx, id, ifMatch(c.request))
+	}))
+}
+
+// forceDeleteOperation deletes a record that dynamic audiences may name.
+func forceDeleteOperation[T any](k *record.Kind[T]) Operation {
+	return write(Operation{
+		Name: "delete_" + k.Object, Method: http.MethodDelete, Path: "/v1/" + k.Entity + "/{id}",
+		Access: identity.Write, Status: http.StatusNoContent,
+		Codes: []fault.Code{fault.InUse}, Summary: "Delete " + k.WithArticle() + " and all references to it",
+	}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in ForceQuery) (nothing, error) {
+		if in.Force {
+			if err := k.ForceDelete(tx, id); err != nil {
+				return nothing{}, err
+			}
+		}
 		return nothing{}, k.Delete(tx, id, ifMatch(c.request))
 	}))
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/google/uuid"
+
 	"prospector/internal/shape"
 )
 
@@ -28,6 +30,8 @@ type response struct {
 type Meta struct {
 	Timestamp shape.Time `json:"timestamp" rule:"required"`
 	Damaged   int        `json:"damaged,omitempty" rule:"optional" doc:"Only in lists: the number of records of this kind that are damaged on disk and left out, whether or not the filter would match them. Absent if there are none."`
+
+	OperationID uuid.UUID `json:"operation_id,omitzero" label:"Operation ID" rule:"optional" doc:"Only in the answer to a merge: the operation that undoes it, with POST /v1/operations/{id}/undo."`
 }
 
 // Pagination describes the position of a page in its list.
@@ -43,11 +47,11 @@ func paginate(page, size, total int) Pagination {
 }
 
 // itemEnvelope splices data, which is already encoded, into the envelope of one item.
-func (a *API) itemEnvelope(data []byte) []byte {
-	b := make([]byte, 0, len(data)+64)
-	b = append(b, `{"data":`...)
-	b = append(b, data...)
-	return a.closeEnvelope(b)
+func (a *API) itemEnvelope(data []byte) []byte { return a.closeEnvelope(openItem(data)) }
+
+func openItem(data []byte) []byte {
+	b := make([]byte, 0, len(data)+128)
+	return append(append(b, `{"data":`...), data...)
 }
 
 func (a *API) encodeItem(v any) ([]byte, error) {
@@ -73,9 +77,12 @@ func (a *API) listEnvelope(records [][]byte, p Pagination, damaged int) []byte {
 	if damaged == 0 {
 		return a.closeEnvelope(b)
 	}
-	b = append(b, `,"meta":`...)
-	b = append(b, mustJSON(Meta{Timestamp: shape.At(a.Store.Now()), Damaged: damaged})...)
-	return append(b, '}')
+	return a.closeWith(b, Meta{Damaged: damaged})
+}
+
+func (a *API) closeWith(b []byte, m Meta) []byte {
+	m.Timestamp = shape.At(a.Store.Now())
+	return append(append(append(b, `,"meta":`...), mustJSON(m)...), '}')
 }
 
 // openList begins the envelope of a list.

@@ -75,10 +75,11 @@ func TestSenderDomains(t *testing.T) {
 	refused(org.Write.Patch(draft, `{"status": "active"}`))
 	org.Write.Patch(draft, `{"name": "Autumn"}`).Is(200)
 	org.Write.Patch(active, `{"status": "paused"}`).Is(200)
-	refused(org.Write.Patch(active, `{"status": "active"}`))
+	org.Write.Patch(active, `{"status": "active"}`).Fails(409, "campaign_held", "sender_not_allowed")
 
 	org.Admin.Patch("/v1/users/"+outside, `{"email": "eve@acme.example"}`).Is(200)
 	org.Write.Patch(draft, `{"status": "active"}`).Is(200)
+	org.Write.Post(active+"/release", `{}`).Is(200)
 	org.Write.Patch(active, `{"status": "active"}`).Is(200)
 }
 

@@ -19,7 +19,7 @@ type stoppedSequences struct {
 
 // presentSequences adds what the steps of sequences wait for.
 func (a *API) presentSequences(c *call, records [][]byte) ([][]byte, error) {
-	return a.Sequences.Explain(c.org(), records)
+	return a.Sequences.Explain(c.request.Context(), c.org(), records)
 }
 
 // PlannedQuery selects the days of a plan.
@@ -33,7 +33,7 @@ func (a *API) sequenceOperations() []Operation {
 	const sequences = "/v1/campaigns/{id}/sequences"
 	export := a.exportOperation(e.SequenceList, a.presentSequences)
 	export.example = []byte(`{"filters": [{"field": "status", "condition": "is", "value": "stopped"}], "format": "csv"}`)
-	return []Operation{
+	return append(a.correctionOperations(), []Operation{
 		listWithin[sequence.Sequence](Operation{
 			Name: "list_campaign_sequences", Path: sequences + "/list", present: a.presentSequences,
 			Summary: "List the sequences of a campaign with their history, also after the campaign was deleted",
@@ -55,7 +55,7 @@ func (a *API) sequenceOperations() []Operation {
 			if err != nil {
 				return store.Doc[sequence.Sequence]{}, err
 			}
-			return e.StopSequence(tx, campaign, id, in)
+			return e.StopCampaignSequence(tx, campaign, id, in)
 		})),
 		write(Operation{
 			Name: "reply_contact", Method: http.MethodPost, Path: "/v1/contacts/{id}/replied", Access: identity.Write,
@@ -74,8 +74,8 @@ func (a *API) sequenceOperations() []Operation {
 		read(Operation{
 			Name: "get_contact_timeline", Method: http.MethodGet, Path: "/v1/contacts/{id}/timeline", Access: identity.Read,
 			Summary: "List what happened to a contact and what is planned, newest first",
-		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in PageQuery) (listSlice[sequence.TimelineEntry], error) {
-			entries, err := e.Timeline(tx, id)
+		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in PageQuery) (listSlice[sequence.TimelineEntry], error) {
+			entries, err := e.Timeline(c.request.Context(), tx, id)
 			return listSlice[sequence.TimelineEntry]{entries, in}, err
 		})),
 		read(Operation{
@@ -88,5 +88,5 @@ func (a *API) sequenceOperations() []Operation {
 		list[sequence.Message](Operation{
 			Name: "list_outbox", Path: "/v1/outbox/list", Summary: "List sent and scheduled messages",
 		}, e.MessageList),
-	}
+	}...)
 }

@@ -17,8 +17,12 @@ import (
 // SignedIn is the access of operations that only a session can perform, whatever the access of its user.
 const SignedIn identity.Access = "signed_in"
 
-// sessionCookie is the name of the cookie that holds the token of a session.
-const sessionCookie = "prospector_session"
+// The cookie that holds the token of a session. Under https its name has a prefix, with which browsers take it from this
+// host only and under TLS only. Nothing but a cookie with that name is accepted then.
+const (
+	sessionCookie = "prospector_session"
+	hostPrefix    = "__Host-"
+)
 
 // sessionRate is the number of requests per minute of a user's sessions.
 const sessionRate = 600
@@ -33,7 +37,7 @@ type SessionBody struct {
 // RedeemBody is a request to sign in with a one-time link.
 type RedeemBody struct {
 	Token    string     `json:"token" rule:"required,maxlen=64"`
-	Password shape.Text `json:"password" rule:"maxlen=256" doc:"The password that the user signs in with from now on. It must have at least 10 characters."`
+	Password shape.Text `json:"password" rule:"maxlen=256" doc:"The password that the user signs in with from now on. It must have at least 10 characters and not be easy to guess."`
 }
 
 // MeBody changes the user of a session.
@@ -41,7 +45,7 @@ type MeBody struct {
 	FirstName   shape.Text `json:"first_name"`
 	LastName    shape.Text `json:"last_name"`
 	Title       shape.Text `json:"title"`
-	Password    shape.Text `json:"password" rule:"maxlen=256" doc:"The new password. It must have at least 10 characters. Other sessions of the user end."`
+	Password    shape.Text `json:"password" rule:"maxlen=256" doc:"The new password. It must have at least 10 characters and not be easy to guess. Other sessions of the user end."`
 	OldPassword shape.Text `json:"old_password" rule:"maxlen=256" doc:"Required with password, unless the user has no password yet."`
 }
 
@@ -165,9 +169,16 @@ func (c *call) began(s identity.Session, token string, err error) (beganSession,
 // cookie returns the session cookie. Scripts cannot read it, and no request from another site carries it.
 func (c *call) cookie(token string, expires time.Time) *http.Cookie {
 	return &http.Cookie{
-		Name: sessionCookie, Value: token, Path: "/", Expires: expires, HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: c.request.TLS != nil || c.api.isHTTPS(),
+		Name: sessionCookieName(c.isSecure()), Value: token, Path: "/", Expires: expires, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Secure: c.isSecure(),
 	}
+}
+
+func sessionCookieName(secure bool) string {
+	if secure {
+		return hostPrefix + sessionCookie
+	}
+	return sessionCookie
 }
 
 func (beganSession) output() outputSource {
@@ -196,7 +207,7 @@ func (a *API) checkPasswordChange(c *call, in updateBody[MeBody]) (hash string, 
 	if err := a.Identity.CheckOldPassword(ctx, c.principal, client, string(body.OldPassword)); err != nil {
 		return "", err
 	}
-	return a.Identity.Passwords.Hash(ctx, client, string(body.Password))
+	return a.Identity.HashPassword(ctx, c.principal, client, string(body.Password))
 }
 
 func (a *API) updateMe(c *call, tx *store.Tx, in updateBody[MeBody], hash string) (Me, error) {

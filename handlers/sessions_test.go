@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -86,14 +87,20 @@ func TestSessionEnds(t *testing.T) {
 	ended(other)
 	own.Patch("/v1/me", `{"password": "another horse", "old_password": "wrong"}`).Fails(422, "validation_failed", "old_password: is not the current password")
 	own.Patch("/v1/me", `{"password": "short", "old_password": "correct horse battery"}`).Fails(422, "validation_failed", "password: must have")
-	own.Patch("/v1/me", `{"password": "another horse", "old_password": "correct horse battery"}`).Is(200)
-	signIn(app, "ada@acme.example", "another horse").Is(201)
+	for weak, why := range map[string]string{
+		"password12": "it is a common password; use four or more unrelated words", "ada@acme.example": "it contains your name, your address or",
+	} {
+		own.Patch("/v1/me", `{"password": "`+weak+`", "old_password": "correct horse battery"}`).
+			Fails(422, "validation_failed", "password: is too easy to guess: "+why)
+	}
+	own.Patch("/v1/me", `{"password": "yet another horse", "old_password": "correct horse battery"}`).Is(200)
+	signIn(app, "ada@acme.example", "yet another horse").Is(201)
 	admin := org.Admin.Post("/v1/api-keys", map[string]any{"name": "another", "access": "admin", "user_id": makers["users"](org)}).Is(201)
 	as := app.Anonymous()
 	as.Key = admin.Text("data.key")
 	as.Post("/v1/users/"+org.User.String()+"/deactivate", `{}`).Is(200)
 	ended(own)
-	signIn(app, "ada@acme.example", "another horse").Is(401)
+	signIn(app, "ada@acme.example", "yet another horse").Is(401)
 	as.Post("/v1/users/"+org.User.String()+"/activate", `{}`).Is(200)
 	ended(own)
 }
@@ -208,10 +215,30 @@ func TestSecureCookie(t *testing.T) {
 	app := apptest.New(t, func(c *service.Config) { c.PublicURL = "https://crm.example.com" })
 	org := app.Org("Acme")
 	setPassword(t, app, org, password)
-	if cookie := signIn(app, "ada@acme.example", password).Is(201).Header.Get("Set-Cookie"); !strings.Contains(cookie, "; Secure") {
-		t.Error(cookie)
+	signedIn := signIn(app, "ada@acme.example", password).Is(201)
+	isSecure := func(h http.Header) {
+		t.Helper()
+		cookie, err := http.ParseSetCookie(h.Get("Set-Cookie"))
+		if err != nil || cookie.Name != "__Host-prospector_session" || !cookie.Secure || cookie.Path != "/" || cookie.Domain != "" {
+			t.Errorf("the cookie is %v, %v", cookie, err)
+		}
+		if h.Get("Strict-Transport-Security") != "max-age=31536000" {
+			t.Errorf("Strict-Transport-Security is %q", h.Get("Strict-Transport-Security"))
+		}
+	}
+	isSecure(signedIn.Header)
+	for _, path := range []string{"/app/", "/docs", "/v1/accounts", "/healthz"} { // pages, and errors too
+		if res := app.Anonymous().Get(path); res.Header.Get("Strict-Transport-Security") == "" {
+			t.Errorf("%s has no Strict-Transport-Security", path)
+		}
 	}
 	session := org.Session()
+	session.Get("/v1/me").Is(200)
+	isSecure(session.Do("DELETE", "/v1/sessions/current", nil, "Origin", "https://crm.example.com").Is(204).Header)
+	session = org.Session()
+	unprefixed := session
+	unprefixed.Cookie = strings.TrimPrefix(session.Cookie, "__Host-") // which a page of another host of the domain can set
+	unprefixed.Get("/v1/me").Is(401)
 	session.Do("POST", "/v1/contacts", `{"email": "bill@initech.example"}`, "Origin", "https://crm.example.com").Is(201)
 	session.Do("POST", "/v1/contacts", `{"email": "bill@initech.example"}`, "Origin", "http://crm.example.com").Fails(403, "forbidden", "Origin")
 
@@ -222,8 +249,12 @@ func TestSecureCookie(t *testing.T) {
 	req.Header.Set("Content-Type", "application/json")
 	res := httptest.NewRecorder()
 	plain.API.ServeHTTP(res, req)
-	if cookie := res.Header().Get("Set-Cookie"); res.Code != 201 || !strings.Contains(cookie, "; Secure") {
-		t.Errorf("%d, %s: %s", res.Code, cookie, res.Body)
+	if res.Code != 201 {
+		t.Errorf("%d: %s", res.Code, res.Body)
+	}
+	isSecure(res.Header())
+	if res := signIn(plain, "ada@acme.example", password).Is(201); res.Header.Get("Strict-Transport-Security") != "" || !strings.HasPrefix(res.Cookie(), "prospector_session=") {
+		t.Errorf("without TLS, the header is %v", res.Header)
 	}
 }
 

@@ -82,8 +82,8 @@ func TestSignInOrganizations(t *testing.T) {
 	acme, umbrella := app.Org("Acme"), app.Org("Umbrella")
 	umbrella.Admin.Patch("/v1/users/"+umbrella.User.String(), `{"email": "ada@acme.example"}`).Is(200)
 	setPassword(t, app, acme, password)
-	setPassword(t, app, umbrella, "another horse")
-	shows(t, withCookie(app, signIn(app, "ada@acme.example", "another horse")).Get("/v1/me").Is(200), `{"data.org_name": "Umbrella"}`)
+	setPassword(t, app, umbrella, "yet another horse")
+	shows(t, withCookie(app, signIn(app, "ada@acme.example", "yet another horse")).Get("/v1/me").Is(200), `{"data.org_name": "Umbrella"}`)
 
 	setPassword(t, app, umbrella, password)
 	res := signIn(app, "ada@acme.example", password).Fails(409, "several_organizations", "organization_id")
@@ -130,6 +130,7 @@ func TestRedeem(t *testing.T) {
 	}
 	redeem(void, password).Is(401)
 	redeem(token, "short").Fails(422, "validation_failed", "password: must have at least 10 characters, not 5")
+	redeem(token, "ada@acme.example").Fails(422, "validation_failed", "password: is too easy to guess: ")
 	withCookie(app, redeem(token, password)).Get("/v1/me").Is(200)
 	redeem(token, password).Is(401)
 	signIn(app, "ada@acme.example", password).Is(201)

@@ -21,7 +21,7 @@ const templateSample = `{"name": "Introduction", "steps": [
 // templateOperations returns the operations on sequence templates.
 func (a *API) templateOperations() []Operation {
 	k := a.Outreach.Templates
-	ops := recordOperations(k)
+	ops := recordOperations(a, k)
 	ops[0].example, ops[2].example = []byte(templateSample), []byte(`{"status": "INACTIVE"}`)
 	return append(ops, read(Operation{
 		Name: "render_sequence_template", Method: http.MethodPost, Path: "/v1/sequence-templates/{id}/render",
@@ -37,7 +37,7 @@ func (a *API) templateOperations() []Operation {
 		return a.Outreach.RenderDraft(c.request.Context(), tx, in.Draft, c.principal.User)
 	}), withoutTx(Operation{
 		Name: "test_template_draft", Method: http.MethodPost, Path: "/v1/sequence-templates/test", Access: identity.Write,
-		Summary: "Send an email of a template that is not saved to yourself",
+		Summary: "Send an email of a template that is not saved to yourself", Codes: testMailCodes,
 		example: []byte(`{"step_index": 0, "steps": [{"index": 0, "type": "auto_email", "day": 0, "hour": 9, "subject": "Hello {{recipient.first_name|there}}", "message": "Would a demo interest you?"}]}`),
 	}, a.testTemplateDraft))
 }
@@ -51,9 +51,5 @@ func (a *API) testTemplateDraft(c *call, in createBody[outreach.TestSendBody]) (
 	if err != nil {
 		return sequence.TestSend{}, err
 	}
-	self, err := a.Sequences.UserAddress(c.org(), c.principal.User)
-	if err != nil {
-		return sequence.TestSend{}, err
-	}
-	return a.Sequences.SendToSelf(c.request.Context(), self, string(message.Subject), string(message.Message)), nil
+	return a.Sequences.SendToSelf(c.request.Context(), c.org(), c.actor(), string(message.Subject), string(message.Message))
 }

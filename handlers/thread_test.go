@@ -71,7 +71,8 @@ func TestThreadLost(t *testing.T) {
 		{"reply", []int{1}, "552 5.2.2 full", []string{"0 Hello reply", "1 failed Re: Hello reply < 0", "2 Re: Hello reply < 0", "3 News", "4 Re: News < 3", "5 Re: News < 3 4"}},
 		{"second", []int{3}, "552 5.2.2 full", []string{"0 Hello second", "1 Re: Hello second < 0", "2 Re: Hello second < 0 1", "3 failed News", "4 News", "5 Re: News < 4"}},
 		{"all", []int{0, 1, 2, 3, 4}, "552 5.2.2 full", []string{"0 failed Hello all", "1 failed Hello all", "2 failed Hello all", "3 failed News", "4 failed News", "5 News"}},
-		{"perhaps", []int{0}, apptest.MailDrop, []string{"0 unknown Hello perhaps", "1 Re: Hello perhaps < 0", "2 Re: Hello perhaps < 0 1", "3 News", "4 Re: News < 3", "5 Re: News < 3 4"}},
+		{"never", []int{1}, apptest.MailDrop, []string{"0 Hello never", "1 unknown Re: Hello never < 0", "2 Hello never", "3 News", "4 Re: News < 3", "5 Re: News < 3 4"}},
+		{"perhaps", []int{0}, apptest.MailDrop, []string{"0 unknown Hello perhaps", "1 Hello perhaps", "2 Re: Hello perhaps < 1", "3 News", "4 Re: News < 3", "5 Re: News < 3 4"}},
 	}
 	var names []string
 	for _, c := range cases {

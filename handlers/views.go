@@ -23,13 +23,7 @@ const accountViewsPath = "/v1/account-views"
 func (a *API) accountViewOperations() []Operation {
 	k := a.CRM.Views
 	const path, one = accountViewsPath, accountViewsPath + "/{id}"
-	mustExist := func(tx *store.Tx, id uuid.UUID) error {
-		doc, err := k.Get(tx, id)
-		if err == nil && !doc.Record.IsOfAccounts() {
-			err = fault.ErrNotFound
-		}
-		return err
-	}
+	mustExist := a.mustBeAccountView
 	return []Operation{
 		write(Operation{
 			Name: "create_account_view", Method: http.MethodPost, Path: path, Access: identity.Write,
@@ -75,4 +69,13 @@ func (a *API) accountViewOperations() []Operation {
 			return restrictTo(all, a.CRM.AccountViews), nil
 		}),
 	}
+}
+
+// mustBeAccountView fails with not_found unless a view of accounts has the id.
+func (a *API) mustBeAccountView(tx *store.Tx, id uuid.UUID) error {
+	doc, err := a.CRM.Views.Get(tx, id)
+	if err == nil && !doc.Record.IsOfAccounts() {
+		err = fault.ErrNotFound
+	}
+	return err
 }

@@ -107,7 +107,10 @@ func CompactInPlace(dir, work string) (err error) {
 		if err != nil {
 			return errors.Join(err, src.Close())
 		}
-		if err = errors.Join(bolt.Compact(dst, src, compactTx), dst.Sync(), dst.Close()); err == nil {
+		if err = bolt.Compact(dst, src, compactTx); err == nil {
+			err = carryFile(dst, src.Path())
+		}
+		if err = errors.Join(err, dst.Sync(), dst.Close()); err == nil {
 			err = os.Rename(copied, filepath.Join(dir, FileName))
 		}
 		return errors.Join(err, syncDir(dir), src.Close())

@@ -32,7 +32,13 @@ type Change struct {
 	ID     uuid.UUID
 	At     time.Time
 	Actor  Actor
-	Fields []string // the names of the fields that an update changed
+	// Swept says that a tombstone made the change on behalf of an operation.
+	Swept bool
+	// Fields are the names of the fields that an update changed, or that a record which was inserted again lost.
+	Fields []string
+	// Values are the values of Fields before the change, as JSON. One that was absent is empty. They are nil if the
+	// table does not keep values, if the version that wrote the entry did not, or if they were erased.
+	Values [][]byte
 }
 
 func (c *Change) encode() []byte {
@@ -47,7 +53,25 @@ func (c *Change) encode() []byte {
 		b = binary.AppendUvarint(b, uint64(len(s)))
 		b = append(b, s...)
 	}
-	return b
+	b = appendOperationID(b, c.Actor.OperationID, c.Swept)
+	return appendValues(b, c.Values)
+}
+
+// What precedes the id of the operation in an entry. Most changes belong to none.
+const (
+	noOperation    = 0
+	ofOperation    = 1
+	sweptOperation = 2 // Change.Swept
+)
+
+func appendOperationID(b []byte, id uuid.UUID, swept bool) []byte {
+	switch {
+	case id == uuid.Nil:
+		return append(b, noOperation)
+	case swept:
+		return append(append(b, sweptOperation), id[:]...)
+	}
+	return append(append(b, ofOperation), id[:]...)
 }
 
 func (tx *Tx) decodeChange(log string, key, value []byte) (Change, error) {
@@ -80,6 +104,20 @@ func (tx *Tx) decodeChange(log string, key, value []byte) (Change, error) {
 	}
 	if fields != "" {
 		c.Fields = strings.Split(fields, ",")
+	}
+	if len(rest) == 0 { // an entry of an earlier version
+		return c, nil
+	}
+	kind := rest[0]
+	if rest = rest[1:]; kind > sweptOperation || kind != noOperation && len(rest) < len(c.Actor.OperationID) {
+		return Change{}, bad
+	}
+	if kind != noOperation {
+		c.Swept = kind == sweptOperation
+		rest = rest[copy(c.Actor.OperationID[:], rest):]
+	}
+	if c.Values, err = decodeValues(rest, len(c.Fields)); err != nil {
+		return Change{}, fmt.Errorf("change %x: %w", key, err)
 	}
 	return c, nil
 }
@@ -142,6 +180,22 @@ func (tx *Tx) LastChange(table string) uint64 { return tx.sequence(table + ".log
 // have expired. A deleted record has a history as long as the log has its deletion. An unknown
 // record is not_found.
 func (tx *Tx) History(table string, id uuid.UUID, fn func(Change) (more bool, err error)) error {
+	found := false
+	err := tx.changesOf(table, id, func(c Change) (bool, error) {
+		if tx.now.Sub(c.At) >= historyKept {
+			return false, nil
+		}
+		found = true
+		return fn(c)
+	})
+	if err == nil && !found && tx.get(table+".rec", id[:]) == nil {
+		return fault.ErrNotFound
+	}
+	return err
+}
+
+// changesOf calls fn for the changes of a record that are stored, newest first, until fn returns false.
+func (tx *Tx) changesOf(table string, id uuid.UUID, fn func(Change) (more bool, err error)) error {
 	log := table + ".log"
 	var number uint64
 	if v := tx.get(table+".rec", id[:]); v != nil {
@@ -149,7 +203,6 @@ func (tx *Tx) History(table string, id uuid.UUID, fn func(Change) (more bool, er
 	} else if v := tx.get(goneBucket(table), id[:]); len(v) == 8 {
 		number = binary.BigEndian.Uint64(v)
 	}
-	found := false
 	for number > 0 {
 		key := numberKey(number)
 		value := tx.get(log, key)
@@ -160,17 +213,13 @@ func (tx *Tx) History(table string, id uuid.UUID, fn func(Change) (more bool, er
 		if err != nil {
 			return err
 		}
-		if tx.now.Sub(c.At) >= historyKept || c.ID != id {
+		if c.ID != id {
 			break
 		}
-		found = true
 		if more, err := fn(c); err != nil || !more {
 			return err
 		}
 		number = c.Prev
-	}
-	if !found && tx.get(table+".rec", id[:]) == nil {
-		return fault.ErrNotFound
 	}
 	return nil
 }

@@ -71,11 +71,14 @@ func (s *Store) take(n int) (batch []*pending) {
 	return batch
 }
 
-// runUpdate runs the function of an Update, and Options.Finish after it.
+// runUpdate runs the function of an Update, and Options.Finish after it, and completes the journals of operations.
 func (s *Store) runUpdate(tx *Tx, fn func(*Tx) error) error {
 	err := fn(tx)
 	if err == nil && s.opt.Finish != nil && len(tx.writes) > 0 {
 		err = s.opt.Finish(tx)
+	}
+	if err == nil {
+		err = tx.writeJournal()
 	}
 	return err
 }

@@ -20,14 +20,14 @@ var noCorrections corrections
 type correction struct {
 	number uint64 // counts the corrections of the table
 	actor  Actor
-	field  string // the member that a tombstone changed
-	before []byte // the record before it was completed
-	after  []byte
+	field  string // the member that a tombstone changed, empty if the record was completed
+	before []byte // the record without the correction
+	after  []byte // the completed record
 }
 
 // fields names the members of the record that the correction changed.
 func (c *correction) fields() ([]string, error) {
-	if c.before == nil {
+	if c.field != "" {
 		return []string{c.field}, nil
 	}
 	return differingMembers(c.before, c.after)
@@ -67,12 +67,13 @@ func (c *corrections) apply(change uint64, public []byte) (corrected []byte, by 
 		if change > t.Change || !t.mayBeIn(public) {
 			continue
 		}
-		without, err := t.without(public)
+		without, err := t.Without(public)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%w: unreadable record: %w", ErrDamaged, err)
 		}
 		if !bytes.Equal(without, public) {
-			public, by = without, append(by, correction{number: t.Number, actor: t.Actor, field: t.Field})
+			by = append(by, correction{number: t.Number, actor: t.Actor, field: t.Field, before: public})
+			public = without
 		}
 	}
 	if c.incomplete == nil || change > c.incomplete.Change {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -20,8 +21,8 @@ const (
 	editsPerUpdate = 250
 )
 
-// FindValues returns where the records, parts and jobs of an organization are stored that match. Damaged values are
-// passed as they are.
+// FindValues returns where the records, parts and jobs of an organization are stored that match, and the changes with
+// values that match. Damaged values are passed as they are.
 func (s *Store) FindValues(ctx context.Context, org uuid.UUID, matches func(value []byte) bool) (found []Place, err error) {
 	var buckets []string
 	err = s.View(org, func(tx *Tx) error {
@@ -29,7 +30,8 @@ func (s *Store) FindValues(ctx context.Context, org uuid.UUID, matches func(valu
 			return nil
 		}
 		return tx.orgBkt.ForEachBucket(func(name []byte) error {
-			if n := string(name); strings.HasSuffix(n, ".rec") || strings.HasSuffix(n, partSuffix) || n == jobsBucket {
+			n := string(name)
+			if strings.HasSuffix(n, ".rec") || strings.HasSuffix(n, partSuffix) || strings.HasSuffix(n, logSuffix) || n == jobsBucket {
 				buckets = append(buckets, n)
 			}
 			return nil
@@ -48,7 +50,7 @@ func (s *Store) FindValues(ctx context.Context, org uuid.UUID, matches func(valu
 						from, more = append([]byte(nil), key...), true
 						return false, ctx.Err()
 					}
-					if matches(value) {
+					if tx.matches(bucket, key, value, matches) {
 						found = append(found, Place{bucket, string(key)})
 					}
 					return true, nil
@@ -62,9 +64,36 @@ func (s *Store) FindValues(ctx context.Context, org uuid.UUID, matches func(valu
 	return found, nil
 }
 
+// matches reports whether what is stored under a key matches.
+func (tx *Tx) matches(bucket string, key, value []byte, matches func([]byte) bool) bool {
+	if !strings.HasSuffix(bucket, logSuffix) {
+		return matches(value)
+	}
+	c, err := tx.decodeChange(bucket, key, value)
+	return err == nil && slices.ContainsFunc(c.Values, matches)
+}
+
+// ForgetValues removes the values from all changes of a record that are stored, however old they are.
+func (tx *Tx) ForgetValues(table string, id uuid.UUID) error {
+	log := table + logSuffix
+	return tx.changesOf(table, id, func(c Change) (bool, error) {
+		tx.forgetValues(log, c)
+		return true, nil
+	})
+}
+
+// forgetValues removes the values from a change. Undoing the change is not possible any more.
+func (tx *Tx) forgetValues(log string, c Change) {
+	if c.Values != nil {
+		c.Values = nil
+		key := numberKey(c.Number)
+		tx.put(log, key, seal(tx.place(log, key), c.encode()))
+	}
+}
+
 // EditValues changes the JSON in the values at the given places, a few per transaction. edit returns nil for what stays
-// as it is. The records of the given tables keep their keys in step, with a change that names no fields. It leaves out
-// damaged values.
+// as it is. The records of the given tables keep their keys in step, with a change that names no fields. A change loses all
+// of its values. It leaves out damaged values.
 func (s *Store) EditValues(
 	ctx context.Context, org uuid.UUID, actor Actor, tables []ShapedTable, places []Place, edit func(json []byte) []byte,
 ) (edited int, err error) {
@@ -122,6 +151,14 @@ func (tx *Tx) editValue(t *table, p Place, edit func([]byte) []byte) (edited boo
 		}
 		tx.put(p.Bucket, key, encodeValue(tx.place(p.Bucket, key), change, versionOf(stored), b, a))
 		return true, nil
+	}
+	if strings.HasSuffix(p.Bucket, logSuffix) {
+		c, err := tx.decodeChange(p.Bucket, key, stored)
+		if err != nil {
+			return false, nil // check reports it
+		}
+		tx.forgetValues(p.Bucket, c)
+		return c.Values != nil, nil
 	}
 	value, err := unseal(tx.place(p.Bucket, key), stored)
 	if err != nil {

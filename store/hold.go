@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,20 +12,48 @@ const metaShared = sharedPrefix + "meta"
 
 var heldKey = []byte("held")
 
-// hold records that outbound traffic waits for Resume.
-func (tx *Tx) hold() { tx.put(metaShared, heldKey, tx.now.AppendFormat(nil, time.RFC3339)) }
+// Hold is why, and since when, outbound traffic waits for Resume.
+type Hold struct {
+	Since  time.Time // zero if nothing is held
+	Reason HoldReason
+}
 
-// Held returns the time since which outbound traffic is held, or the zero time if it is not. A store that came out
-// of a backup is held until Resume: most of what it would send was sent after the backup was taken. The store only
-// keeps the mark. Whatever sends (campaigns, webhook deliveries) must honor it.
-func (s *Store) Held() (since time.Time, err error) {
+// HoldReason is why outbound traffic is held. What it would be now was sent already: after the backup was taken, or
+// from the file of which this one is a copy.
+type HoldReason string
+
+const (
+	HeldRestored HoldReason = "restored" // the store came out of a backup
+	HeldCopied   HoldReason = "copied"   // the file is a copy of another one
+)
+
+// hold records that outbound traffic waits for Resume.
+func (tx *Tx) hold(reason HoldReason) {
+	tx.put(metaShared, heldKey, append(tx.now.AppendFormat(nil, time.RFC3339), " "+reason...))
+}
+
+// Held returns the hold of outbound traffic. The store only keeps the mark. Whatever sends (campaigns, webhook
+// deliveries) must honor it.
+func (tx *Tx) Held() (h Hold, err error) {
+	v := tx.get(metaShared, heldKey)
+	if v == nil {
+		return h, nil
+	}
+	since, reason, hasReason := strings.Cut(string(v), " ")
+	if h.Reason = HoldReason(reason); !hasReason { // of a store of an earlier version
+		h.Reason = HeldRestored
+	}
+	h.Since, err = time.Parse(time.RFC3339, since)
+	return h, err
+}
+
+// Held is Tx.Held in a transaction of its own.
+func (s *Store) Held() (h Hold, err error) {
 	err = s.View(uuid.Nil, func(tx *Tx) error {
-		if v := tx.get(metaShared, heldKey); v != nil {
-			since, err = time.Parse(time.RFC3339, string(v))
-		}
+		h, err = tx.Held()
 		return err
 	})
-	return since, err
+	return h, err
 }
 
 // Resume ends the hold. It is idempotent.

@@ -41,8 +41,8 @@ func wantDue(t *testing.T, s *Store, now time.Time, want string) {
 
 func wantHeld(t *testing.T, s *Store, want time.Time) {
 	t.Helper()
-	if since, err := s.Held(); err != nil || !since.Equal(want) {
-		t.Errorf("Held() = %v, %v, want %v", since, err, want)
+	if held, err := s.Held(); err != nil || !held.Since.Equal(want) {
+		t.Errorf("Held() = %v, %v, want %v", held, err, want)
 	}
 }
 

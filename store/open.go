@@ -242,6 +242,10 @@ func (s *Store) create(dir string) error {
 	}
 	f.Close()
 	defer os.Remove(f.Name())
+	id, err := identify(f.Name()) // also of the link
+	if err != nil {
+		return err
+	}
 	db, err := bolt.Open(f.Name(), 0o600, &bolt.Options{FreelistType: bolt.FreelistMapType})
 	if err != nil {
 		return err
@@ -258,7 +262,7 @@ func (s *Store) create(dir string) error {
 		}
 		meta := btx.Bucket(metaBucket)
 		format := binary.BigEndian.AppendUint64(nil, uint64(len(s.opt.migrations)))
-		return errors.Join(meta.Put(epochKey, epoch[:]), meta.Put(formatKey, format))
+		return errors.Join(meta.Put(epochKey, epoch[:]), meta.Put(formatKey, format), meta.Put(fileKey, id.bytes()))
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err

@@ -12,11 +12,11 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// rebuild copies everything that can be read of a damaged file into a new file in the directory to. Whether
+// rebuild copies everything that can be read of a damaged file, whose path is from, into a new file in the directory to. Whether
 // an entry of a damaged page, or of a page that nothing leads to any more, is right and where it belongs is
 // known from its checksum. It returns the pages that are lost, and fails if the file cannot be used without
 // them.
-func (w *pageWalk) rebuild(to string) (lost []LostPage, err error) {
+func (w *pageWalk) rebuild(from, to string) (lost []LostPage, err error) {
 	if err := os.Mkdir(to, 0o700); err != nil {
 		return nil, err
 	}
@@ -42,6 +42,9 @@ func (w *pageWalk) rebuild(to string) (lost []LostPage, err error) {
 	}
 	if r.tx != nil {
 		err = errors.Join(err, r.tx.Rollback())
+	}
+	if err == nil {
+		err = carryFile(db, from)
 	}
 	return lost, errors.Join(err, db.Sync(), db.Close())
 }
@@ -113,7 +116,7 @@ func (s *Store) rebuildFile(w *pageWalk) error {
 		return err
 	}
 	problems := w.problems
-	lost, err := w.rebuild(work)
+	lost, err := w.rebuild(s.path, work)
 	if errors.Is(err, ErrDamaged) {
 		return err
 	}

@@ -14,16 +14,21 @@ import (
 )
 
 // BeginEpoch prepares a store that came out of a backup for use. It gives the store a new epoch, so
-// that everything derived from the data is rebuilt, and holds outbound traffic. The caller must
-// close the store and open it again.
+// that everything derived from the data is rebuilt, records that it belongs in this file, and holds outbound traffic.
+// The caller must close the store and open it again.
 func (s *Store) BeginEpoch(ctx context.Context) error {
 	epoch, err := uuid.NewRandom()
 	if err != nil {
 		return err
 	}
+	id, err := identify(s.path)
+	if err != nil {
+		return err
+	}
 	return s.Update(ctx, uuid.Nil, Actor{Operation: "restore"}, func(tx *Tx) error {
 		tx.put(metaShared, epochKey, epoch[:])
-		tx.hold()
+		tx.put(metaShared, fileKey, id.bytes())
+		tx.hold(HeldRestored)
 		return nil
 	})
 }

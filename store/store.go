@@ -4,7 +4,7 @@
 //
 // The bucket tree of prospector.db:
 //
-//	meta                     format, epoch, the shapes of tables, since when outbound traffic is held
+//	meta                     format, epoch, the shapes of tables, the file, since when and why outbound traffic is held
 //	orgs/<organization>/     the data of one organization; the sequence of "orgs" is the last id
 //	    <table>.rec          id → value (see value.go); the sequence is the number of records
 //	    <table>.log          change number → change (see change.go); the sequence is the last number

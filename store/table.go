@@ -128,9 +128,10 @@ func (t *Table[T]) Insert(tx *Tx, id uuid.UUID, rec T) (Doc[T], error) {
 	return typed(d, rec), nil
 }
 
-// InsertAgain is Insert for a record that was deleted: it continues the history of the record.
-func (t *Table[T]) InsertAgain(tx *Tx, id uuid.UUID, rec T) (Doc[T], error) {
-	d, err := t.core.insertAgain(tx, id, &rec)
+// InsertAgain is Insert for a record that was deleted: it continues the history of the record. before is the public part
+// that the record had, and fields are the names of those that differ in rec.
+func (t *Table[T]) InsertAgain(tx *Tx, id uuid.UUID, rec T, before []byte, fields []string) (Doc[T], error) {
+	d, err := t.core.insertAgain(tx, id, &rec, before, fields)
 	if err != nil {
 		return Doc[T]{}, err
 	}

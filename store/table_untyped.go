@@ -15,14 +15,15 @@ import (
 // table does the work of a Table. Its methods take a record as a pointer to the type that the table
 // was declared with.
 type table struct {
-	name      string
-	rec       string // the bucket of its records
-	unlogged  bool
-	kept      time.Duration // how long its change log is kept
-	unique    []uniqueKey
-	keys      []secondaryKey
-	shape     *Shape // nil for a table whose records are not completed
-	newRecord func() any
+	name        string
+	rec         string // the bucket of its records
+	unlogged    bool
+	keepsValues bool          // see KeepsValues
+	kept        time.Duration // how long its change log is kept
+	unique      []uniqueKey
+	keys        []secondaryKey
+	shape       *Shape // nil for a table whose records are not completed
+	newRecord   func() any
 }
 
 func (t *table) has(tx *Tx, id uuid.UUID) bool { return tx.get(t.rec, id[:]) != nil }
@@ -128,29 +129,29 @@ func (t *table) open(tx *Tx, id uuid.UUID, v []byte) (d doc, private []byte, err
 	if err != nil {
 		return doc{}, nil, tx.unreadable(t.name, id, err)
 	}
-	d.completed = len(d.applied) > 0 && d.applied[len(d.applied)-1].before != nil
+	d.completed = len(d.applied) > 0 && d.applied[len(d.applied)-1].after != nil
 	return d, private, nil
 }
 
 func (t *table) insert(tx *Tx, id uuid.UUID, rec any) (doc, error) {
-	return t.insertAfter(tx, doc{ID: id}, rec)
+	return t.insertAfter(tx, doc{ID: id}, rec, nil)
 }
 
 // insertAgain inserts a record that was deleted, with its deletion as the change before.
-func (t *table) insertAgain(tx *Tx, id uuid.UUID, rec any) (doc, error) {
-	old, gone := doc{ID: id}, tx.get(goneBucket(t.name), id[:])
+func (t *table) insertAgain(tx *Tx, id uuid.UUID, rec any, before []byte, fields []string) (doc, error) {
+	old, gone := doc{ID: id, JSON: before}, tx.get(goneBucket(t.name), id[:])
 	if len(gone) == 8 {
 		old.Change = binary.BigEndian.Uint64(gone)
 		tx.delete(goneBucket(t.name), id[:])
 	}
-	return t.insertAfter(tx, old, rec)
+	return t.insertAfter(tx, old, rec, fields)
 }
 
-func (t *table) insertAfter(tx *Tx, old doc, rec any) (doc, error) {
+func (t *table) insertAfter(tx *Tx, old doc, rec any, fields []string) (doc, error) {
 	if t.has(tx, old.ID) {
 		return doc{}, fmt.Errorf("%s %s: already exists", t.name, old.ID)
 	}
-	d, err := t.write(tx, old, nil, rec, Created, nil)
+	d, err := t.write(tx, old, nil, rec, Created, fields)
 	if err == nil {
 		tx.setSequence(t.rec, tx.sequence(t.rec)+1)
 	}
@@ -241,16 +242,28 @@ func (t *table) log(tx *Tx, old doc, op Op, fields []string) (number uint64, err
 		if err != nil {
 			return 0, fmt.Errorf("%s %s: %w", t.name, old.ID, err)
 		}
-		entry := Change{Op: Updated, ID: old.ID, Prev: number, Fields: fields, Actor: c.actor}
-		number, err = tx.logChange(t.name, t.kept, entry)
-		if err != nil {
+		entry := Change{Op: Updated, ID: old.ID, Prev: number, Fields: fields, Actor: c.actor, Swept: true}
+		if number, err = t.logWith(tx, entry, c.before); err != nil {
 			return 0, err
 		}
 	}
 	if op == swept {
 		return number, nil
 	}
-	return tx.logChange(t.name, t.kept, Change{Op: op, ID: old.ID, Prev: number, Fields: fields, Actor: tx.actor})
+	return t.logWith(tx, Change{Op: op, ID: old.ID, Prev: number, Fields: fields, Actor: tx.actor}, old.JSON)
+}
+
+// logWith appends a change with the values of its fields in the record before, if the table keeps them.
+func (t *table) logWith(tx *Tx, c Change, before []byte) (number uint64, err error) {
+	if t.keepsValues && len(c.Fields) > 0 {
+		if c.Values, err = memberValues(before, c.Fields); err != nil {
+			return 0, fmt.Errorf("%s %s: %w", t.name, c.ID, err)
+		}
+	}
+	if number, err = tx.logChange(t.name, t.kept, c); err == nil && t.keepsValues {
+		tx.journalChange(c.Actor.OperationID, t.name, number, c.Swept)
+	}
+	return number, err
 }
 
 // current returns an error for a record that was changed since it was read, because its old keys

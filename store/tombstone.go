@@ -171,8 +171,8 @@ func (t *Tombstone) mayBeIn(public []byte) bool {
 	return bytes.Contains(public, []byte(t.Value))
 }
 
-// without copies an object without the deleted value or member, or with what replaces the value.
-func (t *Tombstone) without(public []byte) ([]byte, error) {
+// Without copies an object without the deleted value or member, or with what replaces the value.
+func (t *Tombstone) Without(public []byte) ([]byte, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(public))
 	out := make([]byte, 0, len(public))
 	if _, err := d.ReadToken(); err != nil {

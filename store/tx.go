@@ -15,10 +15,14 @@ import (
 
 // Actor is the author of a change, as the change log records it.
 type Actor struct {
-	Key       uuid.UUID
-	User      uuid.UUID
-	Operation string
-	RequestID string
+	Key         uuid.UUID
+	User        uuid.UUID
+	Operation   string
+	RequestID   string
+	OperationID uuid.UUID `json:",omitzero"` // of the change of many records that this one is part of; nil for a single change
+	// Undo is set while an operation is undone. Nobody is written to because of such a change: whoever it brings into
+	// a campaign awaits confirmation. The change log does not keep it.
+	Undo bool `json:",omitzero"`
 }
 
 // Tx is a transaction on the data of one organization. It cannot address another's data. It buffers
@@ -40,7 +44,8 @@ type Tx struct {
 	sequences map[string]uint64
 	trimmed   map[string]uint64       // by log: where the next trim continues
 	corrected map[string]*corrections // by table, as far as they were read
-	undo      *[]func()               // reverts the writes since the last Try began
+	journal   []journalNote
+	undo      *[]func() // reverts the writes since the last Try began
 	bytes     int
 	enqueued  bool
 	after     []func()
@@ -69,6 +74,9 @@ func (tx *Tx) Org() uuid.UUID { return tx.org }
 
 // Actor returns the author of the transaction's changes.
 func (tx *Tx) Actor() Actor { return tx.actor }
+
+// ActFor makes the changes that follow in the transaction those of an operation.
+func (tx *Tx) ActFor(operation uuid.UUID) { tx.actor.OperationID = operation }
 
 // Now returns the time of the transaction, which is the same for all its writes.
 func (tx *Tx) Now() time.Time { return tx.now }

@@ -230,6 +230,9 @@ func (w *erasing) run(ctx context.Context) error {
 // eraseContact erases a contact, which may be in the trash, and returns how many of its sequences and messages it erased.
 func (w *erasing) eraseContact(ctx context.Context, id uuid.UUID) (sequences, messages int, err error) {
 	err = w.s.Store.Update(ctx, w.org, eraseActor, func(tx *store.Tx) error {
+		if err := w.s.Kinds.ForgetValues(tx, w.s.CRM.Contacts.Entity, id); err != nil {
+			return err
+		}
 		if err := w.s.CRM.Contacts.Erase(tx, id, nil); err != nil {
 			return err
 		}

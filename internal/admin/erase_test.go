@@ -109,6 +109,14 @@ func TestErase(t *testing.T) {
 	campaign := w.Post("/v1/campaigns", map[string]any{"name": "Mail", "status": "active", "template_id": template, "audience_ids": []string{audience},
 		"owner_id": org.User, "missing_values": "send"}).Is(201).ID()
 	w.Patch("/v1/contacts/"+contact, `{"title": "CEO"}`).Is(200)
+	// What is not in the records any more is in their histories, and in operations.
+	past := w.Post("/v1/tasks", map[string]any{"title": "Ask Zebulon Quixotrix", "notes": strings.Repeat("Zebulon Quixotrix, ", 50), "contact_id": contact}).Is(201).ID()
+	w.Patch("/v1/tasks/"+past, `{"title": "Ask", "notes": null}`).Is(200)
+	w.Patch("/v1/contacts/"+other, map[string]any{"location": "With " + first + " " + last}).Is(200)
+	w.Patch("/v1/contacts/"+other, `{"location": null}`).Is(200)
+	w.Patch("/v1/contacts/"+contact, `{"last_name": "Q"}`).Is(200)
+	w.Patch("/v1/contacts/"+contact, map[string]any{"last_name": last}).Is(200)
+	bulk := w.Post("/v1/contacts/bulk", map[string]any{"ids": []string{other}, "set": map[string]any{"notes": "Works for Zebulon Quixotrix", "title": "CTO"}}).Is(202).ID()
 	imported := w.Post("/v1/imports", apptest.NewForm("First Name,Last Name,E-Mail,Tags\nZebulon,Quixotrix,not an address; or \"\"?,\nHomer,,nobody,\n\"Marge\nMarge\",Simpson,marge@x.example,Zebulon Quixotrix\n",
 		`{"entity": "contacts", "on_bad_value": "skip_row"}`)).Is(202).ID()
 	app.Work()
@@ -120,8 +128,8 @@ func TestErase(t *testing.T) {
 		t.Fatalf("rejected are %s", rejected)
 	}
 	org.Admin.Post("/v1/suppressions", map[string]any{"email": email}).Is(201)
-	for _, bucket := range []string{"contacts.rec", "contacts-merged.rec", "contacts-trash.rec", "file_imports.rec", "file_imports.rejects.part", "idempotency.rec",
-		"messages.rec", "previews.members.part", "sequences.rec", "suppressions.rec", "tasks.rec", "webhook_events.part"} {
+	for _, bucket := range []string{"contacts.log", "contacts.rec", "contacts-merged.rec", "contacts-trash.rec", "file_imports.rec", "file_imports.rejects.part", "idempotency.rec",
+		"messages.rec", "operations.rec", "previews.members.part", "sequences.rec", "suppressions.rec", "tasks.rec", "webhook_events.part"} {
 		if !slices.Contains(mentions(org, last), bucket) {
 			t.Errorf("%s never had the person", bucket)
 		}
@@ -173,7 +181,11 @@ func TestErase(t *testing.T) {
 	}
 	w.Get("/v1/contacts/"+contact).Fails(404, "not_found", "")
 	w.Get("/v1/contacts/"+other).Has(200, `{"data": {"first_name": "Homer", "notes": "Works for [erased]"}}`)
-	w.Post("/v1/tasks/list", `{"sort": "title"}`).Has(200, `{"data": [{"title": "Call [erased]"}, {"title": "Call: Homer"}]}`)
+	w.Post("/v1/tasks/list", `{"sort": "title"}`).Has(200, `{"data": [{"title": "Ask"}, {"title": "Call [erased]"}, {"title": "Call: Homer"}]}`)
+	w.Get("/v1/tasks/"+past+"/history").Has(200, `{"data": [{"fields": ["contact_id"]}, {"fields": ["title", "notes"], "changes": {}}, {"change": "created"}]}`)
+	undo := w.Post("/v1/operations/"+bulk+"/undo", nil).Is(202).ID()
+	app.Work()
+	w.Get("/v1/operations/"+undo).Has(200, `{"data": {"status": "completed"}}`)
 	w.Get("/v1/tam/preview/" + preview).Is(200)
 	if kept := string(w.Get("/v1/imports/" + imported + "/rejects").Is(200).Body); !strings.Contains(kept, "Homer") || strings.Count(kept, "\n") != 2 {
 		t.Errorf("the rejects are %q, and were %q", kept, rejected)

@@ -26,6 +26,11 @@ func Restore(ctx context.Context, by Caller, file string) (result RestoreResult,
 	if result.Aside, err = store.Replace(cfg.DataDir, cfg.WorkDir(), time.Now()); err != nil {
 		return result, err
 	}
+	if result.Aside != "" {
+		if err := store.ForgetFile(result.Aside); err != nil {
+			cfg.Logger().Warn("the old store cannot be marked; if you use it again, hold its campaigns first", "store", result.Aside, "error", err)
+		}
+	}
 	// The indexes belong to the old store. If they could not be removed, they would be rebuilt anyway.
 	_ = errors.Join(os.RemoveAll(cfg.WorkDir()), os.RemoveAll(cfg.IndexDir()))
 	return result, nil
@@ -66,7 +71,7 @@ func unpack(ctx context.Context, by Caller, file string) (records int, err error
 		return 0, err
 	}
 	have, err := checkCopy(ctx, work, cfg, cfg.Logger(), func(s *service.Service) error {
-		return errors.Join(s.Outreach.HoldRestored(ctx), s.Store.BeginEpoch(ctx))
+		return errors.Join(s.Outreach.HoldAll(ctx, store.HeldRestored), s.Store.BeginEpoch(ctx))
 	})
 	if err == nil && (have.Records != manifest.Records || have.Organizations != manifest.Organizations) {
 		err = fmt.Errorf("it contains %d records of %d organizations, but its manifest says %d of %d",

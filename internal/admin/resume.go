@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"slices"
 
 	"prospector/internal/sequence"
 	"prospector/internal/service"
@@ -12,6 +13,7 @@ import (
 type ResumeInput struct {
 	Overdue  string // send, skip or empty
 	Captured string // restart, keep or empty
+	Unknown  string // sent, retry, keep or empty
 	DryRun   bool
 }
 
@@ -21,18 +23,30 @@ type ResumeResult struct {
 	Deliveries int                         `json:"deliveries"`
 }
 
+// Needs returns the options that must be given, because campaigns need a decision. Nothing is resumed without them.
+func (r *ResumeResult) Needs() (options []string) {
+	for _, c := range r.Campaigns {
+		for _, d := range c.Needs {
+			if !slices.Contains(options, d.Path) {
+				options = append(options, d.Path)
+			}
+		}
+	}
+	return options
+}
+
 // Resume releases all held campaigns and lets deliveries continue after a restore.
 var Resume = Operation[ResumeInput, ResumeResult]{
 	name: "resume",
 	do: func(ctx context.Context, s *service.Service, in ResumeInput) (r ResumeResult, err error) {
 		r.Campaigns, err = s.Sequences.ReleaseAll(ctx, sequence.ReleaseBody{
-			Overdue: shape.Text(in.Overdue), Captured: shape.Text(in.Captured), DryRun: in.DryRun,
+			Overdue: shape.Text(in.Overdue), Captured: shape.Text(in.Captured), Unknown: shape.Text(in.Unknown), DryRun: in.DryRun,
 		})
-		if err != nil {
+		if err != nil || len(r.Needs()) > 0 {
 			return r, err
 		}
-		since, err := s.Store.Held()
-		if err != nil || since.IsZero() {
+		held, err := s.Store.Held()
+		if err != nil || held.Since.IsZero() {
 			return r, err
 		}
 		if r.Deliveries, err = s.Webhooks.Pending(); err != nil || in.DryRun {

@@ -85,7 +85,16 @@ type PasswordInput struct {
 var SetPassword = Operation[PasswordInput, identity.User]{
 	name: "user-set-password",
 	do: func(ctx context.Context, s *service.Service, in PasswordInput) (user identity.User, err error) {
-		hash, err := s.Identity.Passwords.Hash(ctx, "operator", in.Password)
+		var p identity.Principal
+		err = view(s, in.Org, func(tx *store.Tx) error {
+			found, err := s.Identity.UserWithEmail(tx, in.Email)
+			p = identity.Principal{Org: tx.Org(), User: found.ID}
+			return err
+		})
+		if err != nil {
+			return user, err
+		}
+		hash, err := s.Identity.HashPassword(ctx, p, "operator", in.Password)
 		if err != nil {
 			return user, err
 		}

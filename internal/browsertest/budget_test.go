@@ -69,11 +69,9 @@ func TestFileBudget(t *testing.T) {
 	const kB = 1024
 	first := eval[sizes](b, loadedFiles)
 	within(t, "first load: requests", first.Files, 20)
-	within(t, "first load: bytes", first.Raw, 90*kB)
-	within(t, "first load: bytes as sent", first.Sent, 28*kB)
-	all := eval[sizes](b, allFiles)
-	within(t, fmt.Sprintf("all %d files: bytes", all.Files), all.Raw, 200*kB)
-	within(t, fmt.Sprintf("all %d files: bytes as sent", all.Files), all.Sent, 60*kB)
+	within(t, "first load: bytes as sent", first.Sent, 120*kB)
+	all := eval[sizes](b, allFiles) // what a page loads that needs all of it
+	within(t, fmt.Sprintf("all %d files: bytes as sent", all.Files), all.Sent, 120*kB)
 	if all.Files <= first.Files || all.Sent >= all.Raw/2 {
 		t.Errorf("all files %+v, first load %+v", all, first)
 	}

@@ -289,6 +289,12 @@ func TestMergeSelected(t *testing.T) {
 	b.click("button", "Merge 1 contact into Jürgen")
 	b.shows("1 contact merged")
 	b.until(`location.pathname === '/app/contacts/` + ids["Jürgen"] + `' && ` + find("dd", "J.'s title"))
+	merged := shared.total(t, "/v1/contacts/list", map[string]any{})
+	b.click(".toast button", "Undo")
+	b.shows("put back")
+	if n := shared.total(t, "/v1/contacts/list", map[string]any{}); n != merged+1 {
+		t.Errorf("%v contacts after the undo of the merge, want one more than %v", n, merged)
+	}
 }
 
 // TestBulk changes a field and a tag of everything that matches, then of single rows, and takes it back.
@@ -555,8 +561,8 @@ func TestNumbers(t *testing.T) {
 	b.shows("Employee count is at least many")
 }
 
-// TestTrashAll restores more records than a block of the table has, and erases all but the one that was deleted while it
-// asked.
+// TestTrashAll restores more records than a block of the table has, and takes that back and does it again. It erases all
+// only if they are as many as it said.
 func TestTrashAll(t *testing.T) {
 	b := open(t, 1280)
 	b.signInAsNew()
@@ -584,6 +590,11 @@ func TestTrashAll(t *testing.T) {
 	b.shows(fmt.Sprintf("%d records restored", all))
 	b.shows("Nothing is here.")
 	b.until(`!document.querySelector('.foot p')`)
+	b.click(".toast button", "Undo")
+	b.shows(fmt.Sprintf("%d records put back", all))
+	b.shows(fmt.Sprintf("%d deleted meetings", all))
+	b.click(".toast:last-child button", "Undo")
+	b.shows("Nothing is here.")
 	if n := left(); n != 130 {
 		t.Errorf("%d of 130 meetings are back", n)
 	}
@@ -598,8 +609,15 @@ func TestTrashAll(t *testing.T) {
 	b.click("button", "Delete permanently…")
 	b.until(find("dialog button.primary", "Delete 2 meetings permanently"))
 	shared.call(t, http.MethodDelete, path(2), nil)
+	b.expected = append(b.expected, "status of 409")
 	b.click("dialog button.primary", "Delete 2 meetings permanently")
-	b.shows("2 records deleted permanently")
-	shared.call(t, http.MethodPost, path(2)+"/restore", map[string]any{})
+	b.until(find(".toast.bad", "3 records, not 2"))
+	if n := shared.total(t, "/v1/meetings/trash/list", map[string]any{}); n != 3 {
+		t.Errorf("%v meetings are left in the trash, want 3", n)
+	}
+	b.click("button", "Delete permanently…")
+	b.click("dialog button.primary", "Delete 3 meetings permanently")
+	b.shows("3 records deleted permanently")
+	b.shows("Nothing is here.")
 	shared.clear(t, "meetings", rule("title", title))
 }

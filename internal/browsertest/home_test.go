@@ -2,6 +2,7 @@ package browsertest
 
 import (
 	"fmt"
+	"net/http"
 	"os/exec"
 	"regexp"
 	"testing"
@@ -14,6 +15,7 @@ func TestHome(t *testing.T) {
 	for _, width := range widths {
 		b := open(t, width)
 		b.signInAsNew()
+		b.ready("/?who=all")
 		b.until(find(".needs li button", "Done"))
 		b.until(`!document.querySelector('.skeleton')`)
 		b.until(find("main svg text", ""))
@@ -26,7 +28,7 @@ func TestHome(t *testing.T) {
 		}
 		shared.create(t, "/v1/tasks", map[string]any{"title": fmt.Sprint("In two days ", width), "due_at": time.Now().UTC().AddDate(0, 0, 2).Format(time.RFC3339)})
 		shared.create(t, "/v1/tasks", map[string]any{"title": fmt.Sprint("In ten days ", width), "due_at": time.Now().UTC().AddDate(0, 0, 10).Format(time.RFC3339)})
-		b.ready("/")
+		b.ready("/?who=all")
 		b.until(find(".needs li button", "Done"))
 		if after := sum(); after != before+1 {
 			t.Errorf("%d are due after a task was added, %d before", after, before)
@@ -42,4 +44,66 @@ func TestHome(t *testing.T) {
 	b.shows("First steps")
 	b.shows("Start a campaign")
 	b.screenshot("home-new")
+}
+
+// TestHomeMine requires that Home has the tasks and the held campaigns of the user and of nobody, and everybody's on request.
+func TestHomeMine(t *testing.T) {
+	b := open(t, 1280)
+	b.signInAsNew()
+	me := eval[string](b, `fetch('/v1/me', { headers: { 'X-Prospector-Console': '1' } }).then((r) => r.json()).then((r) => r.data.user_id)`)
+	other := shared.create(t, "/v1/users", map[string]any{"email": fmt.Sprintf("other%d@northwind.example", b.number), "first_name": "Otto", "access": "write"})
+	title := func(whose string) string { return fmt.Sprintf("%s task %d", whose, b.number) }
+	var tasks []string
+	for whose, owner := range map[string]any{"My": me, "Another": other, "Nobody's": nil} {
+		tasks = append(tasks, shared.create(t, "/v1/tasks", map[string]any{"title": title(whose), "due_at": "2001-01-01T00:00:00Z", "owner_id": owner}))
+	}
+	campaign, _, _ := waiting(t, b, other)
+	shared.call(t, http.MethodPost, "/v1/users/"+other+"/deactivate", map[string]any{})
+	eventually(t, "the campaign is held", func() bool { return shared.get(t, "/v1/campaigns/"+campaign)["held"] != nil })
+	b.ready("/")
+	b.until(find(".needs a", title("My")))
+	b.until(find(".needs a", title("Nobody's")))
+	if eval[bool](b, fmt.Sprintf(`[%s, %s].some((text) => document.querySelector('main').innerText.includes(text))`, quote(title("Another")), quote(fmt.Sprint("Waits ", b.number)))) {
+		t.Error("Home has what is somebody else's")
+	}
+	b.click(".tabs a", "Everybody’s")
+	b.until(find(".needs a", title("Another")))
+	b.until(find(".needs a", fmt.Sprint("Waits ", b.number)))
+	b.until(find(".needs .status.warn", "held: the owner is deactivated"))
+	for _, task := range tasks {
+		shared.call(t, http.MethodDelete, "/v1/tasks/"+task, nil)
+	}
+	shared.call(t, http.MethodPatch, "/v1/campaigns/"+campaign, map[string]any{"status": "archived"})
+}
+
+// TestTroubles requires that Home tells of a mail server that does not work and of a webhook that fails, and every page of the
+// mail server.
+func TestTroubles(t *testing.T) {
+	b := open(t, 1280)
+	b.signInAsNew()
+	hook := shared.create(t, "/v1/webhooks/subscriptions", map[string]any{"url": "http://127.0.0.1:9/trouble", "triggers": []string{"contact.created"}})
+	someContacts(t, b, 1)
+	eventually(t, "an attempt has failed", func() bool {
+		return shared.get(t, "/v1/webhooks/subscriptions/"+hook)["last_failure_at"] != nil
+	})
+	b.ready("/")
+	b.until(find(".needs a", "Webhook 127.0.0.1:9"))
+	b.until(find(".needs .status.bad", ""))
+	shared.call(t, http.MethodDelete, "/v1/webhooks/subscriptions/"+hook, nil)
+
+	mailing := startMailing(t, "9") // nothing listens there
+	c := open(t, 1280)
+	defer func(before *demo) { shared = before }(shared)
+	shared = mailing
+	c.signInAsNew()
+	_, ids := someContacts(t, c, 1)
+	template := shared.create(t, "/v1/sequence-templates", map[string]any{"name": "Waits", "steps": []any{map[string]any{"type": "auto_email", "index": 0, "title": "Email", "subject": "Hello", "message": "Hello", "day": 0, "hour": 0}}})
+	audience := shared.create(t, "/v1/audiences", map[string]any{"name": "Waits", "contact_ids": ids})
+	shared.create(t, "/v1/campaigns", map[string]any{"name": "Waits", "status": "active", "template_id": template, "audience_ids": []string{audience}, "owner_id": shared.named(t, "/v1/users", "email", "ada@acme.example")["id"]})
+	eventually(t, "the mail server does not work", func() bool { return shared.get(t, "/v1/mail/status")["status"] == "unavailable" })
+	c.ready("/contacts")
+	c.until(find("nav .status.bad", "The mail server does not work"))
+	c.ready("/")
+	c.until(find(".needs a", "The mail server does not work"))
+	c.until(find(".needs .status.bad", "connect"))
 }

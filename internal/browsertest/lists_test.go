@@ -125,3 +125,21 @@ func TestCampaignsOfAnAudience(t *testing.T) {
 	b.visit("/audiences/" + audiences[0])
 	b.until(fmt.Sprintf(`[...document.querySelectorAll('main .chips a')].map((a) => a.innerText).join() === 'This campaign %d'`, b.number))
 }
+
+// TestDeleteFromFilteredList opens a record from a filtered list and deletes it. The console returns to the list with its
+// filter, and Back does not lead to the deleted record.
+func TestDeleteFromFilteredList(t *testing.T) {
+	b := open(t, 1280)
+	title, _ := someContacts(t, b, 3)
+	b.signInAsNew()
+	b.ready("/contacts?f=title:is:" + title)
+	b.click("tbody a", "")
+	b.until(find("main button", "Delete…"))
+	b.click("main button", "Delete…")
+	b.click("dialog button.primary", "Delete this contact")
+	isBack := `location.pathname === '/app/contacts' && new URLSearchParams(location.search).get('f') === ` + quote("title:is:"+title) + ` && document.querySelector('h1').innerText.startsWith('Contacts 2 of ')`
+	b.until(isBack)
+	b.until(find(".toast", "deleted"))
+	_ = eval[bool](b, `(history.back(), true)`)
+	b.until(isBack)
+}

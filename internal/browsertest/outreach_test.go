@@ -1,16 +1,10 @@
 package browsertest
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/textproto"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -162,8 +156,11 @@ func TestCampaignLife(t *testing.T) {
 	shared.call(t, http.MethodPost, "/v1/users/"+owner+"/activate", map[string]any{})
 	b.visit("/campaigns/" + campaign)
 	b.shows("the owner is deactivated. Nothing is sent.")
+	b.expected = append(b.expected, "status of 422") // the service says which choices it needs
 	b.click("button", "Release…")
-	b.click("dialog label", "Send what is overdue")
+	b.shows("1 step is overdue")
+	b.until(find("dialog button.primary", "Release") + `.disabled`)
+	b.click("dialog label", "Do it now: 1 email or task")
 	b.click("dialog button.primary", "Release")
 	b.until(`!document.querySelector('dialog') && !document.body.innerText.includes('Held') && /Active/.test(document.querySelector('.heading').innerText)`)
 	if held := shared.get(t, path)["held"]; held != nil {
@@ -296,45 +293,6 @@ func mailServer(t *testing.T, isRefused *atomic.Bool) (port string) {
 	}()
 	_, port, _ = net.SplitHostPort(listener.Addr().String())
 	return port
-}
-
-// startMailing runs a service of its own that sends through a mail server, with one organization that sends at any hour.
-func startMailing(t *testing.T, port string) *demo {
-	t.Helper()
-	d := &demo{binary: shared.binary, data: filepath.Join(t.TempDir(), "data")}
-	c := exec.Command(d.binary, "serve", "--data-dir", d.data)
-	c.Env = append(os.Environ(), "PROSPECTOR_ADDR=127.0.0.1:0", "PROSPECTOR_MAIL_TRANSPORT=smtp", "PROSPECTOR_MAIL_SMTP_HOST=127.0.0.1", "PROSPECTOR_MAIL_SMTP_PORT="+port, "PROSPECTOR_MAIL_SMTP_TLS=none", "PROSPECTOR_MAIL_MIN_GAP=0s", "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
-	out, err := c.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = c.Process.Signal(os.Interrupt)
-		_ = c.Wait()
-	})
-	address := regexp.MustCompile(`msg=listening address=(\S+)`)
-	for lines := bufio.NewScanner(out); d.url == "" && lines.Scan(); {
-		if m := address.FindStringSubmatch(lines.Text()); m != nil {
-			d.url = m[1]
-		}
-	}
-	go func() { _, _ = io.Copy(io.Discard, out) }() // ends with the process
-	for _, args := range [][]string{
-		{"org", "create", "--name", "Acme"},
-		{"user", "create", "--org", "Acme", "--email", "ada@acme.example", "--first-name", "Ada", "--access", "admin"},
-		{"key", "create", "--org", "Acme", "--name", "test", "--access", "admin"},
-	} {
-		text, err := exec.Command(d.binary, append(args, "--data-dir", d.data)...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, text)
-		}
-		d.key = regexp.MustCompile(`pro_\S+`).FindString(string(text))
-	}
-	d.call(t, http.MethodPatch, "/v1/organization", map[string]any{"business_days": []int{1, 2, 3, 4, 5, 6, 7}, "sending_window": map[string]any{"from_hour": 0, "to_hour": 24}, "postal_address": "1 Main Street"})
-	return d
 }
 
 // TestRetry sends the messages again that a mail server has refused. The dialog has their number.

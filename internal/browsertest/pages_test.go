@@ -33,14 +33,14 @@ func pagePaths(t *testing.T) map[string]string {
 		"new template": "/templates/new", "webhook": "/settings/webhooks/" + id("webhooks/subscriptions"), "nothing": "/contacts?q=nobodyhasthisname",
 		"companies": "/catalogue/companies", "people": "/catalogue/people", "previews": "/previews", "templates": "/templates", "outbox": "/outbox",
 		"settings": "/settings", "filtered": "/contacts?f=title:contains:vp",
-		"imports": "/imports", "new import": "/imports/new", "import": "/imports/" + shared.someImport(t), "trash": "/settings/trash",
+		"imports": "/imports", "new import": "/imports/new", "import": "/imports/" + shared.someImport(t), "trash": "/settings/trash", "operations": "/operations", "operation": "/operations/" + id("operations"),
 		"duplicates": "/contacts/duplicates", "no duplicates": "/accounts/duplicates",
 		"dynamic audience": "/audiences/" + shared.create(t, "/v1/audiences", map[string]any{"name": fmt.Sprint("Everybody ", time.Now().UnixNano()), "type": "dynamic", "filters": []any{}}),
 	}
 	for _, name := range []string{"contacts", "accounts", "opportunities", "tasks", "meetings", "audiences", "campaigns"} {
 		paths[name], paths["one of "+name] = "/"+name, "/"+name+"/"+id(name)
 	}
-	for _, name := range []string{"users", "keys", "fields", "tags", "suppressions", "webhooks", "me"} {
+	for _, name := range []string{"users", "keys", "fields", "tags", "suppressions", "webhooks", "mail", "me"} {
 		paths["settings "+name] = "/settings/" + name
 	}
 	return paths

@@ -126,6 +126,11 @@ func TestKinds(t *testing.T) {
 			if n := count("", ""); n != 1 {
 				t.Errorf("%v are left, want the second one", n)
 			}
+			b.click(".toast button", "Undo")
+			b.until(`location.pathname.endsWith('` + id + `') && document.querySelector('h1')?.innerText === ` + quote(name))
+			if n := count("", ""); n != 2 {
+				t.Errorf("%v are there, want both", n)
+			}
 		})
 	}
 }

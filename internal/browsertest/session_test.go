@@ -22,6 +22,10 @@ func TestSignIn(t *testing.T) {
 	b.keys("short" + kb.Enter)
 	b.until(`document.querySelector('[aria-invalid=true]') === document.activeElement`)
 	_ = eval[bool](b, `document.activeElement.select() || true`)
+	b.keys("password12" + kb.Enter)
+	b.shows("it is a common password; use four or more unrelated words")
+	b.until(`document.querySelector('[aria-invalid=true]') === document.activeElement`)
+	_ = eval[bool](b, `document.activeElement.select() || true`)
 	const password = "a long enough password"
 	b.keys(password + kb.Enter)
 	b.shows("Needs you")

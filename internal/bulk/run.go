@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
+	"prospector/internal/operation"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -59,8 +60,8 @@ func (b *Bulk) run(ctx context.Context, job store.Job) error {
 	}
 	var by store.Actor
 	err := b.store.View(job.Org, func(tx *store.Tx) error {
-		doc, err := b.Operations.Get(tx, body.Operation)
-		by = doc.Record.private.By
+		doc, err := b.operations.Table.Get(tx, body.Operation)
+		by = doc.Record.Actor()
 		return err
 	})
 	if fault.CodeOf(err) == fault.NotFound && err != nil {
@@ -82,88 +83,101 @@ func (b *Bulk) run(ctx context.Context, job store.Job) error {
 
 // step tries the next records, and reports whether the Operation has ended and nothing is left of it.
 func (b *Bulk) step(tx *store.Tx, id uuid.UUID) (ended bool, err error) {
-	doc, err := b.Operations.Get(tx, id)
+	doc, err := b.operations.Table.Get(tx, id)
 	if err != nil {
 		return false, err
 	}
 	o := doc.Record
-	if o.Status != Running {
+	if o.Status != operation.Running {
 		more, err := b.selection.Delete(tx, id, 0, 1000)
 		return !more, err
 	}
-	stored, err := b.selection.Get(tx, id, o.private.Next)
+	stored, err := b.selection.Get(tx, id, o.State.Next)
 	if err != nil {
 		return false, err
 	}
 	size := updateBatch
-	if o.Kind == deletes {
+	switch {
+	case o.State.Force:
+		size = 1 // an audience must be settled before anything is written
+	case o.Kind == operation.Delete:
 		size = deleteBatch
 	}
 	tried := slices.Clone(stored[:min(len(stored), 16*size)])
 	if left := stored[len(tried):]; len(left) > 0 {
-		b.selection.Put(tx, id, o.private.Next, slices.Clone(left))
+		b.selection.Put(tx, id, o.State.Next, slices.Clone(left))
 	} else {
-		if _, err := b.selection.Delete(tx, id, o.private.Next, 1); err != nil {
+		if _, err := b.selection.Delete(tx, id, o.State.Next, 1); err != nil {
 			return false, err
 		}
-		o.private.Next++
+		o.State.Next++
 	}
-	target := b.targets[slices.IndexFunc(b.targets, func(t Target) bool { return t.Entity == o.Entity })]
+	target := b.targets[slices.IndexFunc(b.targets, func(t Target) bool { return t.Entity == string(o.Entity) })]
 	o.Problems = slices.Clone(o.Problems)
 	for i := 0; i < len(tried); i += 16 {
-		if err := o.try(tx, &target, uuid.UUID(tried[i:i+16])); err != nil {
+		if err := try(tx, &o, &target, uuid.UUID(tried[i:i+16])); err != nil {
 			return false, err
 		}
 	}
-	o.private.Done += len(tried) / 16
-	o.Progress = shape.NumberOf(float64(100*o.private.Done/o.Matched) / 100)
-	o.UpdatedAt = shape.At(tx.Now())
-	if ended = o.private.Done == o.Matched; ended {
-		o.finish(Completed, o.UpdatedAt)
-	} else if len(tried) == 0 {
-		return false, fmt.Errorf("operation %s: %w: its selection has fewer than %d records", id, store.ErrDamaged, o.Matched)
+	o.State.Done += len(tried) / 16
+	o.Progress = shape.NumberOf(float64(100*o.State.Done/o.Matched) / 100)
+	switch ended = o.State.Done == o.Matched; {
+	case ended:
+		_, err = b.operations.End(tx, doc, o, operation.Completed)
+	case len(tried) == 0:
+		err = fmt.Errorf("operation %s: %w: its selection has fewer than %d records", id, store.ErrDamaged, o.Matched)
+	default:
+		_, err = b.operations.Put(tx, doc, o)
 	}
-	_, err = b.Operations.Update(tx, doc, o, []string{"changed", "failed", "finished_at", "problems", "progress", "status", "updated_at"})
 	return ended, err
 }
 
-// try changes or deletes one record. What it refuses is counted.
-func (o *Operation) try(tx *store.Tx, target *Target, id uuid.UUID) error {
-	changed := true
+// try changes, deletes or restores one record. What it refuses is counted.
+func try(tx *store.Tx, o *operation.Operation, target *Target, id uuid.UUID) error {
+	changed, kept := true, ""
 	err := tx.Try(func() (err error) {
-		if o.Kind == deletes {
-			return target.Delete(tx, id)
+		switch {
+		case o.State.Final:
+			return target.Remove(tx, id)
+		case o.Kind == operation.Delete:
+			return target.Delete(tx, id, o.State.Force)
+		case o.Kind == operation.Restore:
+			return target.Restore(tx, id, o.State.Force)
 		}
-		changed, err = target.Update(tx, id, o.private.Body)
+		changed, kept, err = target.Update(tx, id, o.State.Body)
 		return err
 	})
 	var refused *fault.Error
 	var damaged *store.DamagedRecord
 	switch {
+	case err == nil && kept != "":
+		all := *o.Kept
+		all.Count(kept)
+		o.Kept = &all
 	case err == nil && changed:
 		o.Changed++
 	case err == nil:
 	case errors.As(err, &refused) && refused.Code != fault.Unavailable:
-		o.problem(refused, id)
+		addProblem(o, refused, id)
 	case errors.As(err, &damaged):
-		o.problem(damaged.Fault(), id)
+		addProblem(o, damaged.Fault(), id)
 	default:
 		return err
 	}
 	return nil
 }
 
-// problem counts a record that could not be changed.
-func (o *Operation) problem(why *fault.Error, id uuid.UUID) {
+// addProblem counts a record that could not be changed.
+func addProblem(o *operation.Operation, why *fault.Error, id uuid.UUID) {
 	o.Failed++
-	p := OperationProblem{Code: string(why.Code), Message: why.Message, FirstID: id}
+	p := operation.OperationProblem{Code: string(why.Code), Message: why.Message, FirstID: id}
 	if why.Code == fault.NotFound {
 		p.Message = "the record does not exist; it may have been deleted"
 	}
-	at := slices.IndexFunc(o.Problems, func(q OperationProblem) bool { return q.Code == p.Code && q.Message == p.Message })
+	at := slices.IndexFunc(o.Problems, func(q operation.OperationProblem) bool { return q.Code == p.Code && q.Message == p.Message })
 	if at < 0 && len(o.Problems) >= maxProblems-1 {
 		p.Code, p.Message = "other", "other problems"
-		at = slices.IndexFunc(o.Problems, func(q OperationProblem) bool { return q.Code == p.Code })
+		at = slices.IndexFunc(o.Problems, func(q operation.OperationProblem) bool { return q.Code == p.Code })
 	}
 	if at < 0 {
 		at = len(o.Problems)
@@ -175,13 +189,11 @@ func (o *Operation) problem(why *fault.Error, id uuid.UUID) {
 // fail ends an Operation that cannot continue. Its job runs again to remove what is left of it.
 func (b *Bulk) fail(ctx context.Context, job store.Job, by store.Actor, id uuid.UUID) error {
 	return b.store.Update(ctx, job.Org, by, func(tx *store.Tx) error {
-		doc, err := b.Operations.Get(tx, id)
-		if err != nil || doc.Record.Status != Running {
+		doc, err := b.operations.Table.Get(tx, id)
+		if err != nil || doc.Record.Status != operation.Running {
 			return err
 		}
-		o := doc.Record
-		o.finish(Failed, shape.At(tx.Now()))
-		if _, err := b.Operations.Update(tx, doc, o, []string{"status", "finished_at", "updated_at"}); err != nil {
+		if _, err := b.operations.End(tx, doc, doc.Record, operation.Failed); err != nil {
 			return err
 		}
 		return tx.Reschedule(job.ID, tx.Now(), 0)

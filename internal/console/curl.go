@@ -18,7 +18,8 @@ const (
 )
 
 // newCurl returns the command of a request with a body or the parts of a form. $KEY and ids are shell variables.
-func newCurl(verb, path, credential string, body json.RawMessage, form []string) curl {
+// cookie is the name of the cookie of a session.
+func newCurl(verb, path, credential, cookie string, body json.RawMessage, form []string) curl {
 	c := curl{Before: "curl "}
 	if verb != "GET" && (verb != "POST" || body == nil && form == nil) {
 		c.Before += "-X " + verb + " "
@@ -30,7 +31,7 @@ func newCurl(verb, path, credential string, body json.RawMessage, form []string)
 	switch credential {
 	case noCredential:
 	case sessionCredential:
-		c.After += " \\\n  -H \"Cookie: prospector_session=$SESSION\" \\\n  -H 'X-Prospector-Console: 1'"
+		c.After += " \\\n  -H \"Cookie: " + cookie + "=$SESSION\" \\\n  -H 'X-Prospector-Console: 1'"
 		if verb != "GET" {
 			c.After += " \\\n  -H \"Origin: $ORIGIN\""
 		}

@@ -184,7 +184,7 @@ func (d *document) operation(verb, path string, m *method) operation {
 			files = d.form(form)
 		}
 	}
-	o.Curl = newCurl(verb, shown, credential, example, files)
+	o.Curl = newCurl(verb, shown, credential, d.Components.SecuritySchemes[sessionCredential].Name, example, files)
 	for _, status := range slices.Sorted(maps.Keys(m.Responses)) {
 		r := resolve(m.Responses[status], m.Responses[status].Ref, d.Components.Responses)
 		if len(r.Codes) > 0 {

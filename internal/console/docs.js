@@ -21,7 +21,7 @@ filter.addEventListener('input', () => {
 });
 
 let current;
-const links = new Map([...nav.querySelectorAll('a')].map(a => [a.hash.slice(1), a]));
+const links = new Map([...nav.querySelectorAll('a')].filter(a => a.hash).map(a => [a.hash.slice(1), a]));
 // Everything was on one page once. Links to it still work.
 function redirect() {
   const link = links.get(location.hash.slice(1));

@@ -111,7 +111,7 @@ func (j *joiner) statements(name string) ([]byte, error) {
 	imports := map[string]string{} // what the module imports, by the names in the scripts
 	for _, found := range importStatement.FindAllStringSubmatch(text, -1) {
 		from := path.Join(path.Dir(name), found[2])
-		for imported := range strings.SplitSeq(found[1], ",") {
+		for imported := range strings.SplitSeq(strings.TrimRight(found[1], ",\n "), ",") {
 			exported, as, isRenamed := strings.Cut(strings.TrimSpace(imported), " as ")
 			if !isRenamed {
 				as = exported

@@ -60,11 +60,12 @@ type (
 		Example json.RawMessage
 	}
 	components struct {
-		Schemas       map[string]*schema
-		Parameters    map[string]*parameter
-		RequestBodies map[string]*content
-		Responses     map[string]*content
-		Headers       map[string]*content
+		SecuritySchemes map[string]struct{ Name string }
+		Schemas         map[string]*schema
+		Parameters      map[string]*parameter
+		RequestBodies   map[string]*content
+		Responses       map[string]*content
+		Headers         map[string]*content
 	}
 	schema struct {
 		Ref         string `json:"$ref"`

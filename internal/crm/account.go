@@ -41,6 +41,7 @@ func (c *CRM) accountRules() record.Rules[Account] {
 			a.Website = shape.Text(c.hosts.Website(string(a.Website)))
 			return nil
 		},
+		InUse:    c.isAccountInUse,
 		CanMerge: true, SourceOf: func(a *Account) string { return a.Origin.SourceID },
 		Match: matchable("accounts", c.hosts), MatchVersion: c.hosts.Version(),
 		Alike: &record.Alike[Account]{

@@ -62,8 +62,12 @@ func (c *CRM) contactRules() record.Rules[Contact] {
 			}
 			return c.hooks.ContactDeleted(tx, contact.ID)
 		},
+		InUse: c.isContactInUse, MayUndo: c.mayUndoContact,
 		CanMerge: true, SourceOf: func(c *Contact) string { return c.Origin.SourceID },
 		SetsOf: c.hooks.AudiencesOf,
+		MayRestore: func(tx *store.Tx, id uuid.UUID, trashed, restored []byte, force bool) error {
+			return c.joining(tx, id, ContactChange{Before: [][]byte{trashed}, After: restored, SameTime: true, Force: force})
+		},
 		AfterRestore: func(tx *store.Tx, contact *Contact, audiences []uuid.UUID) error {
 			if c.hooks.ContactRestored == nil {
 				return nil

@@ -43,12 +43,19 @@ type Hooks struct {
 	// comes back from the trash.
 	AudiencesOf     func(tx *store.Tx, contact uuid.UUID) ([]uuid.UUID, error)
 	ContactRestored func(tx *store.Tx, contact uuid.UUID, audiences []uuid.UUID) error
+	// HasMessages reports whether a message to a contact with a later id than since went out, was captured or is in flight.
+	HasMessages func(tx *store.Tx, contact, since uuid.UUID) (bool, error)
+	// ContactsMerging is called before contacts are merged into another.
+	ContactsMerging func(tx *store.Tx, into uuid.UUID, contacts []uuid.UUID) error
 	// ContactsMerged is called when contacts are merged into another, before that one gets its new values.
 	ContactsMerged func(tx *store.Tx, into uuid.UUID, contacts []uuid.UUID) error
-	// FieldChanging is called before a custom field of contacts is deleted or loses allowed values, FieldChanged after
-	// one is created or gets other allowed values.
-	FieldChanging func(tx *store.Tx, key string) error
-	FieldChanged  func(tx *store.Tx, key string) error
+	// ContactJoining is called when a contact has been merged with others or restored, with the records that it was
+	// before.
+	ContactJoining func(tx *store.Tx, contact uuid.UUID, change ContactChange) error
+	// FieldChanging is called before the allowed values of a custom field of contacts change, FieldCreated after a field
+	// was created.
+	FieldChanging func(tx *store.Tx, key string, removed []string) error
+	FieldCreated  func(tx *store.Tx, key string) error
 	// TaskClosed is called when an open task is completed, cancelled or deleted. after is nil if it
 	// is deleted.
 	TaskClosed func(tx *store.Tx, task uuid.UUID, after *Task) error
@@ -57,6 +64,14 @@ type Hooks struct {
 	Released   func(tx *store.Tx, s *Suppression) error
 	// ListOf returns the kind of records that is called so, such as "contacts", or nil.
 	ListOf func(entity string) *index.Kind
+}
+
+// ContactChange is a change of a contact that nobody made to the contact itself.
+type ContactChange struct {
+	Before   [][]byte // the public JSON of the records that it was
+	After    []byte
+	SameTime bool // updated_at may have changed
+	Force    bool // audiences that the contact would join become static; otherwise the change is refused
 }
 
 // New declares the kinds in the set, which must already contain the users. hosts decides which

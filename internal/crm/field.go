@@ -78,14 +78,19 @@ func (c *CRM) fieldRules() record.Rules[Field] {
 			},
 		}},
 		Check: c.checkField, Entries: "allowed_values", CheckEntry: checkAllowed,
-		AfterInsert: func(tx *store.Tx, f *Field) error { return c.callFor(tx, f, c.hooks.FieldChanged) },
-		AfterUpdate: func(tx *store.Tx, before, after *Field) error {
-			if slices.Equal(before.AllowedValues, after.AllowedValues) {
+		AfterInsert: func(tx *store.Tx, f *Field) error {
+			if c.hooks.FieldCreated == nil || string(f.Entity) != c.Contacts.Entity {
 				return nil
 			}
-			return c.callFor(tx, after, c.hooks.FieldChanged)
+			return c.hooks.FieldCreated(tx, shape.CustomPrefix+f.Key)
 		},
-		MayDelete: func(tx *store.Tx, f *Field) error { return c.callFor(tx, f, c.hooks.FieldChanging) },
+		Losses: func(f *Field) []record.Loss {
+			if f.Key == "" { // it is damaged
+				return nil
+			}
+			custom := f.Custom()
+			return []record.Loss{record.CustomLoss(string(f.Entity), &custom)}
+		},
 		AfterDelete: func(tx *store.Tx, f *Field) error {
 			if f.Key == "" { // it was damaged, so its values cannot be found
 				return nil
@@ -94,14 +99,6 @@ func (c *CRM) fieldRules() record.Rules[Field] {
 			return c.set.RemoveCustomField(tx, string(f.Entity), &custom)
 		},
 	}
-}
-
-// callFor calls a hook for a custom field of contacts.
-func (c *CRM) callFor(tx *store.Tx, f *Field, hook func(*store.Tx, string) error) error {
-	if hook == nil || string(f.Entity) != c.Contacts.Entity {
-		return nil
-	}
-	return hook(tx, f.Key)
 }
 
 func checkAllowed(f *Field, at, value string, p *fault.Problems) {
@@ -138,14 +135,14 @@ func (c *CRM) checkField(tx *store.Tx, before, f *Field, p *fault.Problems) erro
 	return err
 }
 
-// checkRemoved refuses to remove an allowed value that records use.
+// checkRemoved refuses to remove an allowed value that records or dynamic audiences use.
 func (c *CRM) checkRemoved(tx *store.Tx, before, after *Field) error {
-	removed := false
+	var removed []string
 	for _, v := range before.AllowedValues {
 		if slices.Contains(after.AllowedValues, v) {
 			continue
 		}
-		removed = true
+		removed = append(removed, v)
 		id, held, err := c.set.FindCustomValue(tx, string(after.Entity), after.ID, v)
 		if err != nil {
 			return err
@@ -155,10 +152,11 @@ func (c *CRM) checkRemoved(tx *store.Tx, before, after *Field) error {
 				"cannot remove %s: a record has this value", shape.Quote(v))
 		}
 	}
-	if !removed {
+	changed := !slices.Equal(before.AllowedValues, after.AllowedValues)
+	if c.hooks.FieldChanging == nil || !changed || string(before.Entity) != c.Contacts.Entity {
 		return nil
 	}
-	return c.callFor(tx, before, c.hooks.FieldChanging)
+	return c.hooks.FieldChanging(tx, shape.CustomPrefix+before.Key, removed)
 }
 
 // customs returns the custom fields of an entity in the transaction's organization.

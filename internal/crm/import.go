@@ -24,7 +24,11 @@ func (c *CRM) NewImporter(tx *store.Tx, entity string, table *rows.Reader, o rec
 		return c.Contacts.NewImporter(tx, table, o, record.ImportRules[Contact]{})
 	case "suppressions":
 		return c.Suppressions.NewImporter(tx, table, o, record.ImportRules[Suppression]{
-			Key: (*Suppression).subject,
+			Key: func(s *Suppression) string {
+				settled := *s
+				settled.settle()
+				return settled.subject()
+			},
 			Add: func(tx *store.Tx, draft record.Draft[Suppression]) (uuid.UUID, bool, error) {
 				doc, created, err := c.Suppress(tx, draft)
 				return doc.ID, created, err

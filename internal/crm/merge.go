@@ -3,6 +3,7 @@ package crm
 import (
 	"github.com/google/uuid"
 
+	"prospector/internal/fault"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -10,22 +11,58 @@ import (
 // MergeBody names the records to merge into another.
 type MergeBody struct {
 	IDs    shape.IDs            `json:"ids" rule:"required,nonempty,maxlen=100" doc:"The records that are merged into the one of the path. Their ids are not found afterwards; details of the error name the record."`
-	Fields map[string]uuid.UUID `json:"fields" rule:"maxlen=1000" doc:"The id of the record whose value is taken, by field. Without it, empty fields are filled from ids in order, tags are united, true wins over false, and differing notes are joined."`
+	Fields map[string]uuid.UUID `json:"fields" rule:"maxlen=1000" doc:"The id of the record whose value is taken, by field; not for do_not_contact. Without it, empty fields are filled from ids in order, tags are united, true wins over false, and differing notes are joined."`
+	Force  bool                 `json:"force" rule:"default=false" doc:"Makes dynamic audiences static, with the contacts that they have, if they name a merged account or if the merge would make contacts join them. Otherwise the merge is refused with in_use."`
 }
 
 // MergeContacts merges contacts into the contact id. Their references, audiences, sequences and messages become
-// those of the contact.
+// those of the contact. An opt-out of any of them is kept: do_not_contact cannot be chosen.
 func (c *CRM) MergeContacts(tx *store.Tx, id uuid.UUID, body MergeBody) (store.Doc[Contact], error) {
-	return c.Contacts.Merge(tx, id, body.IDs, body.Fields, func() error {
+	const optOut = "do_not_contact"
+	if _, chosen := body.Fields[optOut]; chosen {
+		var p fault.Problems
+		p.Invalid("fields."+optOut, "cannot be chosen: if one of the contacts has opted out, the merged one has too")
+		return store.Doc[Contact]{}, p.Err()
+	}
+	change := ContactChange{Force: body.Force}
+	for _, id := range append([]uuid.UUID{id}, body.IDs...) {
+		if doc, err := c.Contacts.Table.Get(tx, id); err == nil { // Merge reports those that cannot be read
+			change.Before = append(change.Before, doc.JSON)
+		}
+	}
+	if c.hooks.ContactsMerging != nil {
+		if err := c.hooks.ContactsMerging(tx, id, body.IDs); err != nil {
+			return store.Doc[Contact]{}, err
+		}
+	}
+	doc, err := c.Contacts.Merge(tx, id, body.IDs, body.Fields, func() error {
 		if c.hooks.ContactsMerged == nil {
 			return nil
 		}
 		return c.hooks.ContactsMerged(tx, id, body.IDs)
 	})
+	if err != nil {
+		return doc, err
+	}
+	change.After = doc.JSON
+	return doc, c.joining(tx, id, change)
+}
+
+// joining calls the hook ContactJoining.
+func (c *CRM) joining(tx *store.Tx, id uuid.UUID, change ContactChange) error {
+	if c.hooks.ContactJoining == nil {
+		return nil
+	}
+	return c.hooks.ContactJoining(tx, id, change)
 }
 
 // MergeAccounts merges accounts into the account id. References to them become references to the account.
 func (c *CRM) MergeAccounts(tx *store.Tx, id uuid.UUID, body MergeBody) (store.Doc[Account], error) {
+	if body.Force {
+		if err := c.Accounts.ForceMerge(tx, id, body.IDs); err != nil {
+			return store.Doc[Account]{}, err
+		}
+	}
 	doc, err := c.Accounts.Merge(tx, id, body.IDs, body.Fields, func() error { return nil })
 	if err != nil || c.hooks.AccountChanged == nil {
 		return doc, err

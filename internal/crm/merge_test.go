@@ -50,6 +50,7 @@ func TestMergeContacts(t *testing.T) {
 		{`{"ids": ["` + b + `"], "fields": {"title": "` + c + `"}}`, "fields.title: " + c + " is neither the record nor one of ids"},
 		{`{"ids": ["` + b + `"], "fields": {"colour": "` + b + `"}}`, "fields.colour: is not a field that can be chosen"},
 		{`{"ids": ["` + b + `"], "fields": {"created_at": "` + b + `"}}`, "fields.created_at: is not a field that can be chosen"},
+		{`{"ids": ["` + b + `"], "fields": {"do_not_contact": "` + a + `"}}`, "fields.do_not_contact: cannot be chosen"},
 	} {
 		w.Post(at+"/merge", bad.body).Fails(422, "validation_failed", bad.problem)
 	}

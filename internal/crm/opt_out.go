@@ -1,11 +1,7 @@
 package crm
 
 import (
-	"context"
 	"errors"
-	"slices"
-
-	"github.com/google/uuid"
 
 	"prospector/internal/address"
 	"prospector/store"
@@ -75,38 +71,6 @@ func (c *CRM) releaseOptOut(tx *store.Tx, contact *Contact) error {
 		}
 	}
 	return nil
-}
-
-// optOutsPerCommit is how many addresses SuppressOptOuts suppresses in one transaction.
-const optOutsPerCommit = 500
-
-// SuppressOptOuts suppresses the addresses of contacts that opted out before opting out suppressed
-// addresses. It does so once for a store, and must run before anything is sent.
-func (c *CRM) SuppressOptOuts(ctx context.Context, st *store.Store) error {
-	return st.UpgradeOnce(ctx, "opt-outs", func(org uuid.UUID, actor store.Actor) error {
-		var emails []string
-		err := st.View(org, func(tx *store.Tx) (err error) {
-			emails, err = c.optedOut(tx)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		for some := range slices.Chunk(emails, optOutsPerCommit) {
-			err := st.Update(ctx, org, actor, func(tx *store.Tx) error {
-				for _, email := range some {
-					if err := c.SuppressEmail(tx, email, ReasonOptedOut); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
 
 // optedOut returns the addresses of all contacts that have opted out. It leaves out contacts that

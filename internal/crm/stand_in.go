@@ -45,7 +45,7 @@ func (c *CRM) StandIn(tx *store.Tx, entity string, id uuid.UUID) (ok, replaced b
 		default:
 			rec.Domain = shape.Text(subject)
 		}
-		_, err = c.Suppressions.Table.InsertAgain(tx, id, rec)
+		_, err = c.Suppressions.Table.InsertAgain(tx, id, rec, nil, nil)
 		id = tx.NewID() // of another spelling that the record had
 	}
 	return true, len(subjects) > 0, err

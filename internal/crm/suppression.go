@@ -3,6 +3,7 @@ package crm
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -17,8 +18,8 @@ import (
 // email.
 type Suppression struct {
 	record.Head
-	Email  shape.Text `json:"email" rule:"format=email" doc:"Set either email or domain, not both."`
-	Domain shape.Text `json:"domain" rule:"format=domain" doc:"Includes all subdomains."`
+	Email  shape.Text `json:"email" rule:"format=suppressed_email" doc:"Set either email or domain, not both. *@acme.example, @acme.example and *.acme.example stand for a domain and become one."`
+	Domain shape.Text `json:"domain" rule:"format=suppressed_domain" doc:"Includes all subdomains. It cannot be a public suffix such as co.uk."`
 	Reason shape.Text `json:"reason" doc:"erased if a person was erased: then neither email nor domain is known, but the address is suppressed."`
 
 	erased erasedHash
@@ -26,6 +27,14 @@ type Suppression struct {
 
 // bySubject is the secondary key that finds suppressions by what they suppress.
 const bySubject = "subject"
+
+// settle moves a domain that was given as an email address, such as *@acme.example, to where it belongs.
+// The format has left only the domain of it, which has no @.
+func (s *Suppression) settle() {
+	if s.Email != "" && s.Domain == "" && !strings.Contains(string(s.Email), "@") {
+		s.Email, s.Domain = "", s.Email
+	}
+}
 
 // subject returns the address or domain in canonical form. Only an address contains an @.
 func (s *Suppression) subject() string {
@@ -66,6 +75,7 @@ func checkSuppression(_ *store.Tx, _, s *Suppression, p *fault.Problems) error {
 	case s.Email != "" && s.Domain != "":
 		p.Invalid("domain", "not allowed together with email")
 	}
+	s.settle()
 	return nil
 }
 
@@ -76,6 +86,7 @@ func (c *CRM) Suppress(
 	tx *store.Tx, draft record.Draft[Suppression],
 ) (doc store.Doc[Suppression], created bool, err error) {
 	rec, problems := draft.Open()
+	rec.settle()
 	if problems.Count() == 0 && (rec.Email == "") != (rec.Domain == "") {
 		doc, found, err := c.listed(tx, &rec)
 		if err != nil || found {

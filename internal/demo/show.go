@@ -322,7 +322,7 @@ func (c *campaignShow) who(id uuid.UUID) (name string) {
 // reply stops the sequence of a message, as a user does when its recipient replies.
 func (c *campaignShow) reply(ctx context.Context, m *sentMessage) {
 	_ = c.service.Store.Update(ctx, c.org, actor, func(tx *store.Tx) error {
-		_, err := c.service.Sequences.StopSequence(tx, c.campaign, m.SequenceID, sequence.StopBody{Reason: sequence.StopReplied})
+		_, err := c.service.Sequences.StopSequence(tx, m.SequenceID, sequence.StopBody{Reason: sequence.StopReplied})
 		return err
 	})
 }

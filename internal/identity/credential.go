@@ -118,6 +118,25 @@ func (i *Identity) Invite(tx *store.Tx, user uuid.UUID) (Link, error) {
 	})
 }
 
+// HashPassword checks a new password of a user and returns its hash. What the user is called and belongs to is no secret,
+// and makes a password weak. client is as in Passwords.
+func (i *Identity) HashPassword(ctx context.Context, p Principal, client, password string) (string, error) {
+	var words []string
+	err := i.store.View(p.Org, func(tx *store.Tx) error {
+		user, err := i.Users.Get(tx, p.User)
+		if err != nil {
+			return err
+		}
+		org, err := i.Organizations.Get(tx, p.Org)
+		words = []string{user.Record.Email, string(user.Record.FirstName), string(user.Record.LastName), string(org.Record.Name)}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return i.Passwords.Hash(ctx, client, password, words...)
+}
+
 // SetPassword stores the hash of a new password. It ends all sessions of the user but the given one, and
 // voids a one-time link.
 func (i *Identity) SetPassword(tx *store.Tx, user uuid.UUID, hash string, keep uuid.UUID) error {
@@ -237,13 +256,13 @@ func (i *Identity) CheckOldPassword(ctx context.Context, p Principal, client, pa
 		return err
 	}
 	name := "user " + p.User.String()
-	if err := i.throttle.begin(i.store.Now(), name); err != nil {
+	if err := i.throttle.begin(i.store.Now(), client, name); err != nil {
 		return err
 	}
 	ok, err := i.Passwords.Matches(ctx, client, hash, password)
 	switch {
 	case fault.CodeOf(err) == fault.RateLimited:
-		i.throttle.takeBack(name)
+		i.throttle.takeBack(i.store.Now(), client, name)
 	case err != nil:
 	case !ok:
 		var problems fault.Problems

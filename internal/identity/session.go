@@ -67,13 +67,13 @@ type SignIn struct {
 // for a wrong password and for an unknown address is the same.
 func (i *Identity) SignIn(ctx context.Context, in SignIn, actor store.Actor) (Session, string, error) {
 	name, client := "address "+address.Key(in.Email), "client "+in.Client
-	if err := i.throttle.begin(i.store.Now(), name, client); err != nil {
+	if err := i.throttle.begin(i.store.Now(), in.Client, name, client); err != nil {
 		return Session{}, "", err
 	}
 	found, err := i.findByPassword(ctx, in)
 	switch {
 	case fault.CodeOf(err) == fault.RateLimited: // the attempt has no result
-		i.throttle.takeBack(name, client)
+		i.throttle.takeBack(i.store.Now(), in.Client, name, client)
 		return Session{}, "", err
 	case err != nil:
 		return Session{}, "", err
@@ -118,17 +118,17 @@ func (i *Identity) oneOrganization(users []Principal) error {
 // it becomes the user's.
 func (i *Identity) Redeem(ctx context.Context, token, password, client string, actor store.Actor) (Session, string, error) {
 	name := "client " + client
-	if err := i.throttle.begin(i.store.Now(), name); err != nil {
+	if err := i.throttle.begin(i.store.Now(), client, name); err != nil {
 		return Session{}, "", err
 	}
 	p, err := i.userOfLink(token)
 	if err != nil {
 		return Session{}, "", err
 	}
-	i.throttle.takeBack(name)
+	i.throttle.takeBack(i.store.Now(), client, name)
 	hash := ""
 	if password != "" {
-		if hash, err = i.Passwords.Hash(ctx, client, password); err != nil {
+		if hash, err = i.HashPassword(ctx, p, client, password); err != nil {
 			return Session{}, "", err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"prospector/index"
 	"prospector/internal/crm"
+	"prospector/internal/operation"
 	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/internal/worker"
@@ -88,14 +89,15 @@ type Imports struct {
 	*Tables
 	Settings
 
-	store *store.Store
-	crm   *crm.CRM
-	busy  *busyImports
+	store      *store.Store
+	operations *operation.Operations
+	crm        *crm.CRM
+	busy       *busyImports
 }
 
 // New returns the imports of a service.
-func New(st *store.Store, tables *Tables, c *crm.CRM, settings Settings) *Imports {
-	return &Imports{Tables: tables, Settings: settings, store: st, crm: c, busy: newBusyImports()}
+func New(st *store.Store, tables *Tables, operations *operation.Operations, c *crm.CRM, settings Settings) *Imports {
+	return &Imports{Tables: tables, Settings: settings, store: st, operations: operations, crm: c, busy: newBusyImports()}
 }
 
 // The kinds of jobs.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
+	"prospector/internal/operation"
 	"prospector/internal/rows"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -99,6 +100,13 @@ func (i *Imports) put(
 		return doc, err
 	}
 	i.problems.Put(tx, old.ID, 0, kept)
+	err = i.operations.Update(tx, old.ID, func(op *operation.Operation) {
+		op.Status, op.Progress = operation.Status(rec.Status), rec.Progress
+		op.Matched, op.Changed, op.Failed = rec.Rows, rec.Added+rec.Updated, rec.Skipped
+	})
+	if err != nil {
+		return doc, err
+	}
 	return i.Imports.Update(tx, old, rec, []string{"status", "progress", "rows"})
 }
 

@@ -221,7 +221,7 @@ func (r *run) load(ctx context.Context) (rec FileImport, err error) {
 		return rec, err
 	}
 	r.by, r.size = rec.private.By, int64(rec.FileBytes)
-	r.by.Operation = "import " + rec.Entity
+	r.by.Operation, r.by.OperationID = "import "+rec.Entity, r.id
 	if !rec.DryRun || rec.Rows == 0 {
 		return rec, nil
 	}

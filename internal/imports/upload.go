@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
+	"prospector/internal/operation"
 	"prospector/internal/rows"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -110,6 +111,10 @@ func (u *Upload) Register(ctx context.Context, by store.Actor, o FileImportBody)
 			private: importPrivate{By: by, Options: o}}
 		rec.ID, rec.CreatedAt, rec.UpdatedAt = u.id, now, now
 		if rec.private.Job, err = tx.Enqueue(RunJob, tx.Now().Add(busyDelay), runPayload{u.id}); err != nil {
+			return err
+		}
+		op := operation.Operation{Head: rec.Head, Kind: operation.Import, Entity: shape.Text(o.Entity), DryRun: o.DryRun}
+		if _, err = u.imports.operations.Begin(tx, op); err != nil {
 			return err
 		}
 		_, err = u.imports.Imports.Insert(tx, u.id, rec)
@@ -310,6 +315,9 @@ func (u *Upload) Discard(ctx context.Context) error {
 			return err
 		}
 		if err := tx.Done(doc.Record.private.Job); err != nil {
+			return err
+		}
+		if err := u.imports.operations.Forget(tx, u.id); err != nil {
 			return err
 		}
 		return u.imports.Imports.Delete(tx, doc)

@@ -69,7 +69,7 @@ func (o *Outreach) audienceRules() record.Rules[Audience] {
 			return ""
 		},
 		AfterUpdate: func(tx *store.Tx, before, after *Audience) error {
-			if !sameFilters(before, after) || !before.isLive() && after.isLive() {
+			if after.isLive() && (!before.isLive() || !sameFilters(before, after)) {
 				if err := o.enqueueRefresh(tx, after.ID); err != nil {
 					return err
 				}
@@ -187,11 +187,11 @@ func (o *Outreach) AddContacts(tx *store.Tx, audience uuid.UUID, contacts []uuid
 	if err := o.addToCount(tx, doc, len(added)); err != nil {
 		return result, err
 	}
-	return result, o.contactsAdded(tx, audience, added)
+	return result, o.contactsAdded(tx, audience, added, Joining{Named: true})
 }
 
 // contactsAdded calls the hook if the audience is attached to a campaign.
-func (o *Outreach) contactsAdded(tx *store.Tx, audience uuid.UUID, added []uuid.UUID) error {
+func (o *Outreach) contactsAdded(tx *store.Tx, audience uuid.UUID, added []uuid.UUID, why Joining) error {
 	if o.hooks.ContactsAdded == nil || len(added) == 0 {
 		return nil
 	}
@@ -199,7 +199,7 @@ func (o *Outreach) contactsAdded(tx *store.Tx, audience uuid.UUID, added []uuid.
 	if err != nil || len(campaigns) == 0 {
 		return err
 	}
-	return o.hooks.ContactsAdded(tx, added)
+	return o.hooks.ContactsAdded(tx, audience, added, why)
 }
 
 // AddFound adds contacts that a search found. Unlike AddContacts, it ignores those that were
@@ -312,8 +312,10 @@ func (o *Outreach) ForgetContact(tx *store.Tx, contact uuid.UUID) error {
 
 // RejoinContact adds a restored contact to the audiences that it belonged to, as far as they exist. The
 // audiences keep their versions, as in ForgetContact. If the contact does not match the filters of a dynamic
-// audience any more, Finish removes it again.
+// audience any more, Finish removes it again. Nobody is written to because of this: where the contact has no sequence
+// yet, it awaits confirmation.
 func (o *Outreach) RejoinContact(tx *store.Tx, contact uuid.UUID, audiences []uuid.UUID) error {
+	o.rejoining.Set(tx, true)
 	for _, id := range audiences {
 		doc, err := o.Audiences.Get(tx, id)
 		if fault.CodeOf(err) == fault.NotFound {
@@ -335,7 +337,7 @@ func (o *Outreach) RejoinContact(tx *store.Tx, contact uuid.UUID, audiences []uu
 		if err := o.Audiences.Table.Touch(tx, doc, rec, []string{"contact_count"}); err != nil {
 			return err
 		}
-		if err := o.contactsAdded(tx, id, added); err != nil {
+		if err := o.contactsAdded(tx, id, added, Joining{Ask: true}); err != nil {
 			return err
 		}
 	}
@@ -386,6 +388,38 @@ func (o *Outreach) dropMembers(ctx context.Context, job store.Job) error {
 		})
 		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// LeaveAudiences removes a contact from static audiences that a merge had added it to. The audiences keep their
+// versions, as in ForgetContact.
+func (o *Outreach) LeaveAudiences(tx *store.Tx, contact uuid.UUID, audiences []uuid.UUID) error {
+	for _, id := range audiences {
+		doc, err := o.Audiences.Get(tx, id)
+		if fault.CodeOf(err) == fault.NotFound || store.IsDamagedRecord(err) || err == nil && doc.Record.isLive() {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		removed, err := o.members.Remove(tx, id, []uuid.UUID{contact})
+		if err != nil {
+			return err
+		}
+		if len(removed) == 0 {
+			continue
+		}
+		rec := doc.Record
+		rec.ContactCount--
+		if err := o.Audiences.Table.Touch(tx, doc, rec, []string{"contact_count"}); err != nil {
+			return err
+		}
+		if o.hooks.ContactsRemoved != nil {
+			if err := o.hooks.ContactsRemoved(tx, removed); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -33,7 +33,7 @@ var transitions = map[CampaignStatus][]CampaignStatus{
 type Campaign struct {
 	record.Head
 	Name         string         `json:"name" rule:"required,maxlen=255,line"`
-	Status       CampaignStatus `json:"status" rule:"default=draft,enum=draft|active|paused|completed|archived" doc:"A new campaign is draft, active or paused. A draft can become active. An active campaign can become paused or completed, a paused one active or completed. Every campaign can be archived."`
+	Status       CampaignStatus `json:"status" rule:"default=draft,enum=draft|active|paused|completed|archived" doc:"A new campaign is draft, active or paused. A draft can become active. An active campaign can become paused or completed, a paused one active or completed. Every campaign can be archived, and a completed or archived one can be reopened."`
 	Prioritized  bool           `json:"prioritized" doc:"Its messages are sent before those of the sender's other campaigns."`
 	EndDate      shape.Date     `json:"end_date" doc:"The last day on which anything is sent, in the organization's time zone."`
 	TemplateID   uuid.NullUUID  `json:"template_id" label:"Template" rule:"required,ref=sequence-templates" doc:"Can be changed while the campaign is a draft."`
@@ -42,8 +42,11 @@ type Campaign struct {
 	OwnerID      uuid.NullUUID  `json:"owner_id" label:"Owner" rule:"ref=users" doc:"The sender. Defaults to the user of the API key."`
 	// MissingValues is what happens to an email in which a token without a fallback has no value.
 	MissingValues MissingValues `json:"missing_values" rule:"default=hold,enum=hold|send|skip" doc:"What happens to an email in which a token without a fallback has no value: its step is held until there is one, it is sent with nothing in that place, or its step is skipped."`
-	Transport     shape.Text    `json:"transport" rule:"readonly,enum=outbox|smtp" doc:"What the campaign runs with: outbox captures messages and sends nothing. Null while the campaign has never been active."`
-	Held          *Hold         `json:"held" rule:"readonly" doc:"Why nothing is sent for the campaign until it is released. Null if it is not held."`
+	// Admit is what becomes of newcomers when one change brings many.
+	Admit     Admit      `json:"admit" rule:"default=ask,enum=ask|automatic" doc:"What happens when one change, such as an import or a new filter, would add more than 50 people and more than a fifth of those that the campaign had: they wait until you admit them, or they start."`
+	Newcomers int        `json:"newcomers" rule:"readonly" doc:"How many people await confirmation. Admit them to start their sequences."`
+	Transport shape.Text `json:"transport" rule:"readonly,enum=outbox|smtp" doc:"What the campaign runs with: outbox captures messages and sends nothing. Null while the campaign has never been active."`
+	Held      *Hold      `json:"held" rule:"readonly" doc:"Why nothing is sent for the campaign until it is released. Null if it is not held."`
 
 	// AudienceIDs are the audiences that a new campaign starts with.
 	AudienceIDs shape.IDs `json:"-" input:"audience_ids" rule:"required,ref=audiences,maxlen=1000"`
@@ -62,9 +65,18 @@ type campaignState struct {
 	// Begun is set once the campaign has been active. From then on every contact in its audiences
 	// has a sequence.
 	Begun bool `json:"begun,omitzero"`
+	// Asking is the job that gives a reopened campaign the contacts who joined while it had ended. Until it is done,
+	// everybody who is not named awaits confirmation.
+	Asking uuid.UUID `json:"asking,omitzero"`
 	// Releasing is set while a job applies what the release of the campaign decided. Nothing is sent
 	// until the job has ended.
 	Releasing bool `json:"releasing,omitzero"`
+	// Suspended is the hold that the campaign had when it ended. It holds the campaign again if that is
+	// reopened.
+	Suspended *Hold `json:"suspended,omitzero"`
+	// Reopening is the job that lets the sequences of a reopened campaign continue. Nothing is sent
+	// until it has ended.
+	Reopening uuid.UUID `json:"reopening,omitzero"`
 	// Restored was set by the first edition in a campaign that was active in a restored backup, and
 	// that it paused.
 	Restored bool `json:"restored,omitzero"`
@@ -83,13 +95,19 @@ func (c *Campaign) IsRunning() bool { return c.Status == CampaignActive || c.Sta
 
 // IsSending reports whether the campaign is active and nothing holds it.
 func (c *Campaign) IsSending() bool {
-	return c.Status == CampaignActive && c.Held == nil && !c.state.Releasing
+	return c.Status == CampaignActive && c.Held == nil && !c.state.Releasing && !c.IsReopening()
 }
+
+// IsReopening reports whether the sequences of a reopened campaign are being prepared to continue.
+func (c *Campaign) IsReopening() bool { return c.state.Reopening != uuid.Nil }
 
 // HasBegun reports whether the campaign is or has been active, and has not ended.
 func (c *Campaign) HasBegun() bool {
 	return c.IsRunning() && (c.Status == CampaignActive || c.state.Begun)
 }
+
+// IsAsking reports whether everybody who joins now awaits confirmation.
+func (c *Campaign) IsAsking() bool { return c.state.Asking != uuid.Nil }
 
 // IsFinished reports whether the campaign is completed or archived.
 func (c *Campaign) IsFinished() bool {
@@ -109,7 +127,7 @@ func (o *Outreach) campaignRules() record.Rules[Campaign] {
 		Object: "campaign", Entity: "campaigns", Example: campaignExample, Check: o.checkCampaign, NoDeleteEvent: true,
 		Triggers: []store.Trigger{
 			{Event: "activated", Description: "A campaign became active."},
-			{Event: "paused", Description: "A campaign was paused.", Example: campaignAs(CampaignPaused)},
+			{Event: "paused", Description: "A campaign was paused or reopened.", Example: campaignAs(CampaignPaused)},
 			{
 				Event: "completed", Example: campaignAs(CampaignCompleted),
 				Description: "A campaign was completed, by a user or because its end_date has passed.",
@@ -119,10 +137,16 @@ func (o *Outreach) campaignRules() record.Rules[Campaign] {
 				Event: "held", Example: heldCampaign(),
 				Description: "A campaign was held: nothing is sent for it until it is released. See held.",
 			},
+			{
+				Event: "newcomers", Example: campaignWithNewcomers(),
+				Description: "One change brought so many people into a campaign that they await confirmation. See newcomers.",
+			},
 			{Event: "released", Description: "A held campaign was released and continues."},
 		},
 		UpdateEvents: func(before, after *Campaign) []string {
 			switch {
+			case before.Held == nil && after.Held != nil && becomesActive(before, after):
+				return []string{"activated", "held"}
 			case before.Held == nil && after.Held != nil:
 				return []string{"held"}
 			case before.Held != nil && after.Held == nil && !after.IsFinished():
@@ -182,19 +206,23 @@ func (o *Outreach) checkCampaign(tx *store.Tx, before, c *Campaign, p *fault.Pro
 		}
 		c.TemplateName = t.Record.Name
 	}
-	if before == nil {
-		o.markBegun(c)
-		return o.campaignChanged(tx, nil, c)
+	if err := o.holdWithStore(tx, before, c); err != nil || before != nil {
+		return err
 	}
-	return nil
+	o.markBegun(c)
+	return o.campaignChanged(tx, nil, c)
+}
+
+// becomesActive reports whether a change makes a campaign active. before is nil for a new one.
+func becomesActive(before, c *Campaign) bool {
+	return c.Status == CampaignActive && (before == nil || before.Status != CampaignActive)
 }
 
 // checkOwner refuses an owner who cannot send, when the campaign gets its owner and when it becomes
 // active.
 func (o *Outreach) checkOwner(tx *store.Tx, before, c *Campaign, p *fault.Problems) error {
 	isNew := before == nil || before.OwnerID != c.OwnerID
-	becomesActive := c.Status == CampaignActive && (before == nil || before.Status != CampaignActive)
-	if !c.OwnerID.Valid || !isNew && !becomesActive {
+	if !c.OwnerID.Valid || !isNew && !becomesActive(before, c) {
 		return nil
 	}
 	problem, err := o.identity.SenderProblem(tx, c.OwnerID.UUID)
@@ -217,10 +245,17 @@ func (o *Outreach) checkCampaignUpdate(before, c *Campaign) error {
 		return ErrHeld(before)
 	}
 	if c.IsFinished() {
-		c.Held = nil
+		c.suspendHold()
 	}
 	o.markBegun(c)
 	return nil
+}
+
+// suspendHold ends the hold of a campaign that ends. It holds the campaign again if that is reopened.
+func (c *Campaign) suspendHold() {
+	if c.Held != nil {
+		c.state.Suspended, c.Held = c.Held, nil
+	}
 }
 
 // markBegun records that a campaign is active, and what it runs with.
@@ -248,7 +283,8 @@ func (o *Outreach) CompleteCampaign(tx *store.Tx, id uuid.UUID) error {
 		return err
 	}
 	rec := doc.Record
-	rec.Status, rec.Held = CampaignCompleted, nil
+	rec.Status = CampaignCompleted
+	rec.suspendHold()
 	_, err = o.Campaigns.Replace(tx, doc, rec)
 	return err
 }

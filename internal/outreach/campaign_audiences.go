@@ -46,7 +46,7 @@ func (o *Outreach) AttachAudiences(
 		return doc, err
 	}
 	if rec.IsFinished() {
-		return doc, notEnrollable(&rec)
+		return doc, NotEnrollable(&rec)
 	}
 	return o.Campaigns.Replace(tx, doc, rec)
 }
@@ -77,8 +77,8 @@ func (o *Outreach) attach(tx *store.Tx, c *Campaign, audience uuid.UUID) error {
 	return err
 }
 
-// notEnrollable is the error for a campaign that cannot take contacts in its status.
-func notEnrollable(c *Campaign) error {
+// NotEnrollable is the error for a campaign that cannot take contacts in its status.
+func NotEnrollable(c *Campaign) error {
 	return fault.New(fault.CampaignNotEnrollable, "a campaign with status %s cannot take contacts", c.Status)
 }
 

@@ -14,7 +14,7 @@ import (
 // Hold is why nothing is sent for a campaign until it is released. A campaign keeps its status while
 // it is held.
 type Hold struct {
-	Reason HoldReason `json:"reason" rule:"enum=restored|transport_changed|sender_refused|bounce_rate|owner_inactive|mailbox_unusable"`
+	Reason HoldReason `json:"reason" rule:"enum=restored|copied|transport_changed|sender_refused|bounce_rate|delivery_unknown|owner_inactive|sender_not_allowed|mailbox_unusable"`
 	Since  shape.Time `json:"since"`
 	Detail string     `json:"detail" doc:"The reason in words, with the answer of the mail server if there was one."`
 }
@@ -23,12 +23,15 @@ type Hold struct {
 type HoldReason string
 
 const (
-	HeldRestored         HoldReason = "restored"          // it was running in a restored backup
-	HeldTransportChanged HoldReason = "transport_changed" // it has captured messages, and now messages are sent
-	HeldSenderRefused    HoldReason = "sender_refused"    // the mail server refuses its owner
-	HeldBounceRate       HoldReason = "bounce_rate"       // too many of its messages bounced
-	HeldOwnerInactive    HoldReason = "owner_inactive"    // its owner was deactivated
-	HeldMailboxUnusable  HoldReason = "mailbox_unusable"  // the mailbox of its owner cannot be used
+	HeldRestored         HoldReason = "restored"           // it was running in a restored backup
+	HeldCopied           HoldReason = "copied"             // the store file is a copy
+	HeldTransportChanged HoldReason = "transport_changed"  // it has captured messages, and now messages are sent
+	HeldSenderRefused    HoldReason = "sender_refused"     // the mail server refuses its owner
+	HeldBounceRate       HoldReason = "bounce_rate"        // too many of its messages bounced
+	HeldDeliveryUnknown  HoldReason = "delivery_unknown"   // the mail server does not confirm its messages
+	HeldOwnerInactive    HoldReason = "owner_inactive"     // its owner was deactivated
+	HeldSenderNotAllowed HoldReason = "sender_not_allowed" // the address of its owner is outside the sender domains
+	HeldMailboxUnusable  HoldReason = "mailbox_unusable"   // the mailbox of its owner cannot be used
 )
 
 // MissingValues is what happens to an email in which a token without a fallback has no value.
@@ -38,6 +41,14 @@ const (
 	HoldMissing MissingValues = "hold" // its step waits for the value
 	SendMissing MissingValues = "send" // it is sent with nothing in that place
 	SkipMissing MissingValues = "skip" // its step is skipped
+)
+
+// Admit is what becomes of newcomers when one change brings many into a campaign that has been active.
+type Admit string
+
+const (
+	AdmitAsk       Admit = "ask"       // they await confirmation
+	AdmitAutomatic Admit = "automatic" // they start
 )
 
 // ErrHeld is the error for what a held campaign cannot do.
@@ -50,9 +61,13 @@ func ErrHeld(c *Campaign) error {
 func (o *Outreach) UpdateCampaign(
 	tx *store.Tx, id uuid.UUID, cond record.Precondition, body shape.Value,
 ) (store.Doc[Campaign], error) {
+	before, err := o.Campaigns.Get(tx, id)
+	if err != nil {
+		return before, err
+	}
 	doc, err := o.Campaigns.Update(tx, id, cond, body)
-	if c := &doc.Record; err == nil && c.Held != nil && body.Get("status").Text == string(CampaignActive) {
-		return doc, ErrHeld(c)
+	if err == nil && before.Record.Held != nil && doc.Record.Held != nil && body.Get("status").Text == string(CampaignActive) {
+		return doc, ErrHeld(&doc.Record)
 	}
 	return doc, err
 }
@@ -61,9 +76,13 @@ func (o *Outreach) UpdateCampaign(
 func (o *Outreach) Hold(tx *store.Tx, id uuid.UUID, reason HoldReason, detail string) error {
 	return o.changeCampaign(tx, id, func(c *Campaign) {
 		if !c.IsFinished() && c.Held == nil {
-			c.Held = &Hold{Reason: reason, Since: shape.At(o.hooks.Now(tx)), Detail: detail}
+			c.Held = o.newHold(tx, reason, detail)
 		}
 	})
+}
+
+func (o *Outreach) newHold(tx *store.Tx, reason HoldReason, detail string) *Hold {
+	return &Hold{Reason: reason, Since: shape.At(o.hooks.Now(tx)), Detail: detail}
 }
 
 // Release ends the hold of a campaign. Nothing is sent for it until EndRelease, so that what the
@@ -80,6 +99,34 @@ func (o *Outreach) EndRelease(tx *store.Tx, id uuid.UUID) error {
 // SetTransport records what a campaign runs with.
 func (o *Outreach) SetTransport(tx *store.Tx, id uuid.UUID, transport string) error {
 	return o.touchCampaign(tx, id, func(c *Campaign) { c.Transport = shape.Text(transport) }, "transport")
+}
+
+// SetNewcomers records how many people await confirmation.
+func (o *Outreach) SetNewcomers(tx *store.Tx, id uuid.UUID, n int) error {
+	return o.touchCampaign(tx, id, func(c *Campaign) { c.Newcomers = n }, "newcomers")
+}
+
+// EmitNewcomers emits an event if people await confirmation.
+func (o *Outreach) EmitNewcomers(tx *store.Tx, id uuid.UUID) error {
+	doc, err := o.Campaigns.Get(tx, id)
+	if err != nil || doc.Record.Newcomers == 0 {
+		return ignoreNotFound(err)
+	}
+	return tx.Emit(store.Event{Trigger: o.Campaigns.Object + ".newcomers", ID: id, Data: doc.JSON})
+}
+
+// BeginAsking makes everybody who joins a campaign await confirmation, until EndAsking is called with the same job.
+func (o *Outreach) BeginAsking(tx *store.Tx, id, job uuid.UUID) error {
+	return o.touchCampaign(tx, id, func(c *Campaign) { c.state.Asking = job })
+}
+
+// EndAsking ends what BeginAsking began.
+func (o *Outreach) EndAsking(tx *store.Tx, id, job uuid.UUID) error {
+	return o.touchCampaign(tx, id, func(c *Campaign) {
+		if c.state.Asking == job { // else it was reopened again since
+			c.state.Asking = uuid.Nil
+		}
+	})
 }
 
 // changeCampaign changes a campaign as a user would: with a new version, events and hooks.
@@ -105,34 +152,69 @@ func (o *Outreach) touchCampaign(tx *store.Tx, id uuid.UUID, change func(*Campai
 	return o.Campaigns.Table.Touch(tx, doc, rec, fields)
 }
 
-const restoredDetail = "The campaign was restored from a backup. What it sent after the backup was taken is not known."
+// storeHeldDetails say why campaigns of a held store are held.
+var storeHeldDetails = map[HoldReason]string{
+	HeldRestored: "The campaign was restored from a backup. What it sent after the backup was taken is not known.",
+	HeldCopied:   "The store file was copied. What was sent from the other file since then is not known.",
+}
 
-// HoldRestored holds every campaign of a restored store that can send. What it sent after the backup
-// was taken is not in the store. A draft may have been activated then.
-func (o *Outreach) HoldRestored(ctx context.Context) error {
+// HoldAll holds every campaign that can send, because the store was restored or copied. What they sent since is not in
+// it. A draft may have been activated meanwhile.
+func (o *Outreach) HoldAll(ctx context.Context, by store.HoldReason) error {
+	reason := HoldReason(by)
 	orgs, err := o.store.Organizations()
 	if err != nil {
 		return err
 	}
 	for _, org := range orgs {
-		err := o.store.Update(ctx, org, store.Actor{Operation: "restore"}, func(tx *store.Tx) error {
+		err := o.store.Update(ctx, org, store.Actor{Operation: "hold"}, func(tx *store.Tx) error {
 			ids, err := o.CampaignsWith(tx, CampaignDraft, CampaignActive, CampaignPaused)
 			if err != nil {
 				return err
 			}
 			for _, id := range ids {
-				err := o.Hold(tx, id, HeldRestored, restoredDetail)
-				if err != nil {
+				if err := o.Hold(tx, id, reason, storeHeldDetails[reason]); err != nil {
 					return err
 				}
 			}
-			return nil
+			return o.suspendEnded(tx, reason)
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// suspendEnded lets campaigns of a held store that have ended be held when they are reopened.
+func (o *Outreach) suspendEnded(tx *store.Tx, reason HoldReason) error {
+	ids, err := o.CampaignsWith(tx, CampaignCompleted, CampaignArchived)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		err := o.touchCampaign(tx, id, func(c *Campaign) {
+			if c.state.Suspended == nil {
+				c.state.Suspended = &Hold{Reason: reason, Since: shape.At(o.hooks.Now(tx)), Detail: storeHeldDetails[reason]}
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holdWithStore holds a campaign that becomes active while outbound traffic of the whole store is held.
+func (o *Outreach) holdWithStore(tx *store.Tx, before, c *Campaign) error {
+	if c.Held != nil || !becomesActive(before, c) {
+		return nil
+	}
+	by, err := tx.Held()
+	if reason := HoldReason(by.Reason); err == nil && !by.Since.IsZero() {
+		c.Held = o.newHold(tx, reason, storeHeldDetails[reason])
+	}
+	return err
 }
 
 // CampaignsOfOwner returns the campaigns of an owner. It leaves out damaged campaigns.
@@ -168,7 +250,7 @@ func (o *Outreach) MigrateCampaign(tx *store.Tx, id uuid.UUID, hasSequences bool
 	}
 	rec.state.Restored = false
 	rec.Status = CampaignActive
-	rec.Held = &Hold{Reason: HeldRestored, Since: rec.UpdatedAt, Detail: restoredDetail}
+	rec.Held = &Hold{Reason: HeldRestored, Since: rec.UpdatedAt, Detail: storeHeldDetails[HeldRestored]}
 	_, err = o.Campaigns.Replace(tx, doc, rec)
 	return err
 }

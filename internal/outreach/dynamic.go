@@ -17,12 +17,12 @@ import (
 //
 //   - Finish evaluates the filters on each contact that a transaction has written, in that transaction. Everything
 //     that changes a contact writes it, also the sweep of a deleted tag.
-//   - When filters or custom fields change, a job compares the members with what the index finds. It evaluates each
+//   - When filters change, a job compares the members with what the index finds. It evaluates each
 //     difference again in the transaction that corrects it.
 //   - Lists of members use the filters, not the stored members. They are right at once.
 //
-// An archived audience keeps the members that it has. So does one whose filters are invalid, because they use a custom
-// field that was deleted or a value that is not allowed any more. See dynamic_settled.go.
+// An archived audience keeps the members that it has. So does one whose filters are invalid, because an earlier version
+// deleted a custom field that they use. See dynamic_settled.go, and dynamic_guard.go for who may join.
 
 // byDynamic is the secondary key of dynamic audiences that are not archived.
 const byDynamic = "dynamic"
@@ -72,8 +72,8 @@ func (o *Outreach) checkFilters(tx *store.Tx, before, a *Audience, p *fault.Prob
 	if err := o.checkLive(tx, before, a, p); err != nil {
 		return err
 	}
-	if before != nil && sameFilters(before, a) { // a field of the filter may have been deleted
-		return nil
+	if activated := before != nil && !before.isLive() && a.isLive(); before != nil && sameFilters(before, a) && !activated {
+		return nil // an earlier version may have deleted a field of the filter
 	}
 	list := o.crm.Contacts.List
 	customs, err := list.Customs(tx)
@@ -85,10 +85,27 @@ func (o *Outreach) checkFilters(tx *store.Tx, before, a *Audience, p *fault.Prob
 	}
 	filter.CheckSearch(string(a.Search), "search", p)
 	filter.Check(list.Kind, customs, a.Filters, "filters", p)
+	o.checkNamed(tx, a.Filters, p)
 	if n := rules(a.Filters) + len(words); n > maxDynamicRules {
 		p.Add(fault.InvalidFilter, "filters", "a dynamic audience must have at most %d rules and search words, not %d", maxDynamicRules, n)
 	}
 	return nil
+}
+
+// checkNamed refuses rules with tags or accounts that do not exist.
+func (o *Outreach) checkNamed(tx *store.Tx, filters shape.Value, p *fault.Problems) {
+	exists := map[string]func(*store.Tx, uuid.UUID) bool{"tags": o.crm.Tags.Table.Has, "accounts": o.crm.Accounts.Table.Has}
+	filter.EachRule(filters, func(rule shape.Value) {
+		f := o.crm.Contacts.List.Field(rule.Get("field").Text)
+		if f == nil || exists[f.Ref] == nil {
+			return
+		}
+		for _, id := range filter.RuleIDs(rule) {
+			if !exists[f.Ref](tx, id) {
+				p.Add(fault.InvalidFilter, "filters", "%s: %s does not exist", f.Key, id)
+			}
+		}
+	})
 }
 
 // checkLive refuses one more live audience than an organization may have. One that is archived must be settled before.
@@ -118,21 +135,8 @@ func (o *Outreach) checkLive(tx *store.Tx, before, a *Audience, p *fault.Problem
 
 // rules counts the rules of a filter.
 func rules(v shape.Value) (n int) {
-	eachRule(v, func(shape.Value) { n++ })
+	filter.EachRule(v, func(shape.Value) { n++ })
 	return n
-}
-
-// eachRule calls fn for each rule of a filter.
-func eachRule(v shape.Value, fn func(rule shape.Value)) {
-	if v.Get("field").Kind != shape.Absent {
-		fn(v)
-	}
-	for _, item := range v.Items {
-		eachRule(item, fn)
-	}
-	for _, item := range v.Get("filters").Items {
-		eachRule(item, fn)
-	}
 }
 
 // planCache holds the compiled filters of dynamic audiences.
@@ -187,24 +191,16 @@ func (o *Outreach) Finish(tx *store.Tx) error {
 	if len(written) == 0 {
 		return nil
 	}
-	live, err := o.Audiences.Table.IDs(tx, byDynamic, []byte(dynamicAudience), 0)
-	if err != nil || len(live) == 0 {
-		return err
-	}
-	rows, err := o.rows(tx, written)
-	if err != nil {
-		return err
-	}
-	for _, id := range o.Audiences.Table.Readable(tx, live) {
-		doc, err := o.Audiences.Get(tx, id)
-		if err == nil {
-			err = o.move(tx, doc, rows, !o.awaitsCount(tx, id))
+	var rows []*filter.Row
+	return o.eachLive(tx, func(doc store.Doc[Audience]) (err error) {
+		if rows == nil {
+			if rows, err = o.rows(tx, written); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		ask, _ := o.rejoining.Get(tx)
+		return o.move(tx, doc, rows, !o.awaitsCount(tx, doc.ID), Joining{Ask: ask})
+	})
 }
 
 // rows reads contacts as filters see them. It leaves out those that do not exist or cannot be read.
@@ -235,7 +231,7 @@ func (o *Outreach) rows(tx *store.Tx, ids []uuid.UUID) ([]*filter.Row, error) {
 
 // move adds the contacts that the filters of an audience match to its members, and removes the others. If counted
 // is not set, contact_count stays as it is.
-func (o *Outreach) move(tx *store.Tx, doc store.Doc[Audience], rows []*filter.Row, counted bool) error {
+func (o *Outreach) move(tx *store.Tx, doc store.Doc[Audience], rows []*filter.Row, counted bool, why Joining) error {
 	plan, err := o.plan(tx, &doc)
 	if err != nil || plan == nil {
 		return err
@@ -263,7 +259,7 @@ func (o *Outreach) move(tx *store.Tx, doc store.Doc[Audience], rows []*filter.Ro
 			return err
 		}
 	}
-	if err := o.contactsAdded(tx, doc.ID, added); err != nil {
+	if err := o.contactsAdded(tx, doc.ID, added, why); err != nil {
 		return err
 	}
 	if o.hooks.ContactsRemoved == nil || len(removed) == 0 {

@@ -75,7 +75,7 @@ func (o *Outreach) Settle(tx *store.Tx, doc store.Doc[Audience], matching []uuid
 		slices.SortFunc(ids, store.CompareIDs)
 		var rows []*filter.Row
 		if rows, err = o.rows(tx, slices.Compact(ids)); err == nil {
-			err = o.move(tx, doc, rows, false)
+			err = o.move(tx, doc, rows, false, Joining{})
 		}
 		if err == nil {
 			o.refreshes.counted(doc.ID)
@@ -123,23 +123,18 @@ func (o *Outreach) enqueueRefresh(tx *store.Tx, audience uuid.UUID) error {
 	return err
 }
 
-// FieldChanged refreshes the audiences whose filters use a custom field that is new or has other allowed values.
-func (o *Outreach) FieldChanged(tx *store.Tx, key string) error {
-	return o.eachUsing(tx, key, func(doc store.Doc[Audience]) error { return o.enqueueRefresh(tx, doc.ID) })
-}
-
 // refresh runs a refreshJob.
 func (o *Outreach) refresh(ctx context.Context, job store.Job) error {
 	var audience uuid.UUID
 	if err := json.Unmarshal(job.Payload, &audience); err != nil {
 		return fmt.Errorf("decode job %s: %w", job.ID, err)
 	}
-	return o.settle(ctx, job.Org, audience, func(tx *store.Tx) error { return tx.Done(job.ID) })
+	return o.settle(ctx, job.Org, audience, job.ID, func(tx *store.Tx) error { return tx.Done(job.ID) })
 }
 
 // settle moves contacts until the members of an audience are those that its filters match, and corrects contact_count.
-// It calls done in the last transaction.
-func (o *Outreach) settle(ctx context.Context, org, audience uuid.UUID, done func(*store.Tx) error) error {
+// It calls done in the last transaction. change is the change of many records that this is.
+func (o *Outreach) settle(ctx context.Context, org, audience, change uuid.UUID, done func(*store.Tx) error) error {
 	actor := store.Actor{Operation: refreshJob}
 	for isSettled := false; !isSettled; {
 		differ, at, err := o.differences(ctx, org, audience)
@@ -147,7 +142,7 @@ func (o *Outreach) settle(ctx context.Context, org, audience uuid.UUID, done fun
 			return err
 		}
 		for chunk := range slices.Chunk(differ, refreshBatch) {
-			if err := o.store.Update(ctx, org, actor, func(tx *store.Tx) error { return o.moveAgain(tx, audience, chunk) }); err != nil {
+			if err := o.store.Update(ctx, org, actor, func(tx *store.Tx) error { return o.moveAgain(tx, audience, change, chunk) }); err != nil {
 				return err
 			}
 		}
@@ -155,7 +150,7 @@ func (o *Outreach) settle(ctx context.Context, org, audience uuid.UUID, done fun
 			isSettled = true
 			doc, err := o.Audiences.Get(tx, audience)
 			if err != nil || !doc.Record.isLive() {
-				return errors.Join(ignoreNotFound(err), done(tx))
+				return errors.Join(ignoreNotFound(err), done(tx), o.hooks.ChangeEnded(tx, change))
 			}
 			now, err := o.basis(tx, &doc)
 			if err != nil {
@@ -165,7 +160,7 @@ func (o *Outreach) settle(ctx context.Context, org, audience uuid.UUID, done fun
 				return nil
 			}
 			o.refreshes.settle(audience, at)
-			return errors.Join(o.recount(tx, doc), done(tx))
+			return errors.Join(o.recount(tx, doc), done(tx), o.hooks.ChangeEnded(tx, change))
 		})
 		if err != nil {
 			return err
@@ -175,7 +170,7 @@ func (o *Outreach) settle(ctx context.Context, org, audience uuid.UUID, done fun
 }
 
 // moveAgain moves contacts of an audience as its filters say now.
-func (o *Outreach) moveAgain(tx *store.Tx, audience uuid.UUID, contacts []uuid.UUID) error {
+func (o *Outreach) moveAgain(tx *store.Tx, audience, change uuid.UUID, contacts []uuid.UUID) error {
 	doc, err := o.Audiences.Get(tx, audience)
 	if err != nil || !doc.Record.isLive() {
 		return ignoreNotFound(err)
@@ -184,7 +179,7 @@ func (o *Outreach) moveAgain(tx *store.Tx, audience uuid.UUID, contacts []uuid.U
 	if err != nil {
 		return err
 	}
-	return o.move(tx, doc, rows, false)
+	return o.move(tx, doc, rows, false, Joining{Change: change})
 }
 
 // differences returns the contacts that are members of a dynamic audience and do not match its filters, or the

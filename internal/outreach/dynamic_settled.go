@@ -3,10 +3,10 @@ package outreach
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
-	"prospector/internal/shape"
 	"prospector/store"
 )
 
@@ -14,8 +14,8 @@ import (
 // settled when contacts change. New filters, a changed custom field, and a tombstone in the table of contacts unsettle
 // it until a job or a sweep has moved the contacts.
 //
-// An audience that is archived, or whose filters become invalid, keeps its stored members. It must therefore be settled
-// before: see awaitSettled.
+// An audience that is archived or becomes static keeps its stored members. It must therefore be settled before: see
+// awaitSettled.
 
 // basis is what decides, besides the contacts themselves, which contacts an audience has.
 type basis struct {
@@ -112,7 +112,7 @@ func (o *Outreach) awaitSettled(tx *store.Tx, doc store.Doc[Audience]) error {
 	}
 	org := tx.Org()
 	return &store.RetryAfter{Do: func(ctx context.Context) error {
-		err := o.settle(ctx, org, doc.ID, func(*store.Tx) error { return nil })
+		err := o.settleNow(ctx, org, doc.ID)
 		if store.IsDamagedRecord(err) { // the audience keeps the members that can be read
 			r.settle(doc.ID, now)
 			return nil
@@ -121,32 +121,18 @@ func (o *Outreach) awaitSettled(tx *store.Tx, doc store.Doc[Audience]) error {
 	}}
 }
 
-// FieldChanging must be called before a custom field is deleted or loses allowed values, because filters that use it
-// may become invalid.
-func (o *Outreach) FieldChanging(tx *store.Tx, key string) error {
-	return o.eachUsing(tx, key, func(doc store.Doc[Audience]) error { return o.awaitSettled(tx, doc) })
-}
-
-// eachUsing calls fn for the dynamic audiences that are not archived and whose filters use a custom field.
-func (o *Outreach) eachUsing(tx *store.Tx, key string, fn func(store.Doc[Audience]) error) error {
-	live, err := o.Audiences.Table.IDs(tx, byDynamic, []byte(dynamicAudience), 0)
+// settleNow does what a refresh job does. If it is interrupted, a job does the rest.
+func (o *Outreach) settleNow(ctx context.Context, org, audience uuid.UUID) error {
+	var job uuid.UUID
+	err := o.store.Update(ctx, org, store.Actor{Operation: refreshJob}, func(tx *store.Tx) (err error) {
+		job, err = tx.Enqueue(refreshJob, tx.Now().Add(interruptedAfter), audience)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	for _, id := range o.Audiences.Table.Readable(tx, live) {
-		doc, err := o.Audiences.Get(tx, id)
-		if err == nil && uses(doc.Record.Filters, shape.CustomPrefix+key) {
-			err = fn(doc)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return o.settle(ctx, org, audience, job, func(tx *store.Tx) error { return tx.Done(job) })
 }
 
-// uses reports whether a filter has a rule about a field.
-func uses(v shape.Value, field string) (found bool) {
-	eachRule(v, func(rule shape.Value) { found = found || rule.Get("field").Text == field })
-	return found
-}
+// interruptedAfter is when a job looks whether settleNow was interrupted.
+const interruptedAfter = time.Minute

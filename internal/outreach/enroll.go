@@ -22,7 +22,29 @@ type Enrolled struct {
 	SuccessCount   int             `json:"success_count"`
 	FailureCount   int             `json:"failure_count"`
 	FailureReasons []FailureReason `json:"failure_reasons"`
+	// Contacts are in the order of the request.
+	Contacts []EnrolledContact `json:"contacts" doc:"What became of each contact, in the order of the request."`
 }
+
+// EnrolledContact is what became of a contact that was to be enrolled.
+type EnrolledContact struct {
+	ContactID  uuid.UUID     `json:"contact_id"`
+	Outcome    EnrollOutcome `json:"outcome" rule:"enum=started|already_active|already_completed|stopped|not_started|refused" doc:"A sequence that was stopped before stays so until you restart it. One that has not started starts when its reason goes away or, without a reason, when the campaign becomes active."`
+	Reason     shape.Text    `json:"reason" doc:"Why the sequence is stopped or has not started, or the code of the refusal."`
+	SequenceID uuid.NullUUID `json:"sequence_id" doc:"The sequence that the contact already had in the campaign."`
+}
+
+// EnrollOutcome is what became of a contact that was to be enrolled.
+type EnrollOutcome string
+
+const (
+	EnrollStarted          EnrollOutcome = "started"
+	EnrollAlreadyActive    EnrollOutcome = "already_active"
+	EnrollAlreadyCompleted EnrollOutcome = "already_completed"
+	EnrollStopped          EnrollOutcome = "stopped"
+	EnrollNotStarted       EnrollOutcome = "not_started"
+	EnrollRefused          EnrollOutcome = "refused"
+)
 
 // FailureReason is why some contacts were not enrolled.
 type FailureReason struct {
@@ -33,9 +55,10 @@ type FailureReason struct {
 
 // Enroll creates an audience from contacts and attaches it to a campaign that is active or paused.
 // It leaves out the contacts that cannot be written to and reports why. Another status is refused
-// with campaign_not_enrollable, a name that is in use with audience_name_taken.
+// with campaign_not_enrollable, a name that is in use with audience_name_taken. The outcomes of those who
+// are not refused are left to the caller.
 func (o *Outreach) Enroll(tx *store.Tx, campaign uuid.UUID, d record.Draft[EnrollBody]) (Enrolled, error) {
-	result := Enrolled{FailureReasons: []FailureReason{}}
+	result := Enrolled{FailureReasons: []FailureReason{}, Contacts: []EnrolledContact{}}
 	body, p := d.Open()
 	crm.CheckName("audience_name", body.AudienceName, &p)
 	doc, err := o.Campaigns.Get(tx, campaign)
@@ -46,7 +69,7 @@ func (o *Outreach) Enroll(tx *store.Tx, campaign uuid.UUID, d record.Draft[Enrol
 		return result, err
 	}
 	if !doc.Record.IsRunning() {
-		return result, notEnrollable(&doc.Record)
+		return result, NotEnrollable(&doc.Record)
 	}
 	if other, taken := o.Audiences.Table.Find(tx, byName, nameKey(body.AudienceName)); taken {
 		return result, nameTaken("audience_name", body.AudienceName, other)
@@ -55,23 +78,30 @@ func (o *Outreach) Enroll(tx *store.Tx, campaign uuid.UUID, d record.Draft[Enrol
 	if err != nil {
 		return result, err
 	}
+	counts := map[Refusal]int{}
+	for _, id := range body.ContactIDs {
+		contact := EnrolledContact{ContactID: id}
+		if refusal := refused[id]; refusal != "" {
+			counts[refusal]++
+			contact.Outcome, contact.Reason = EnrollRefused, shape.Text(refusal)
+		}
+		result.Contacts = append(result.Contacts, contact)
+	}
 	for _, refusal := range refusals {
-		if n := refused[refusal]; n > 0 {
-			result.FailureCount += n
+		if n := counts[refusal]; n > 0 {
 			result.FailureReasons = append(result.FailureReasons, FailureReason{refusal, refusal.Description(), n})
 		}
 	}
-	result.SuccessCount = len(enrolled)
+	result.SuccessCount, result.FailureCount = len(enrolled), len(refused)
 	return result, o.attachNewAudience(tx, doc, body.AudienceName, enrolled)
 }
 
-// splitRefused returns the contacts that can be written to, ordered by id, and counts the others by
-// refusal.
+// splitRefused returns the contacts that can be written to, ordered by id, and the others with their refusals.
 func (o *Outreach) splitRefused(
 	tx *store.Tx, contacts []uuid.UUID,
-) (accepted []uuid.UUID, refused map[Refusal]int, err error) {
+) (accepted []uuid.UUID, refused map[uuid.UUID]Refusal, err error) {
 	recipients := o.crm.Recipients(tx)
-	refused = map[Refusal]int{}
+	refused = map[uuid.UUID]Refusal{}
 	for _, id := range slices.SortedFunc(slices.Values(contacts), store.CompareIDs) {
 		email, optedOut, found, err := recipients.Reach(id)
 		if err != nil {
@@ -84,7 +114,7 @@ func (o *Outreach) splitRefused(
 		if refusal == "" {
 			accepted = append(accepted, id)
 		} else {
-			refused[refusal]++
+			refused[id] = refusal
 		}
 	}
 	return accepted, refused, nil

@@ -59,6 +59,8 @@ var (
 		"audiences": [{"id": "019cd71d-25a8-7c12-9a50-0d6b2f7f9e31", "name": "Robotics, operations"}],
 		"owner_id": "019cd6c4-8c84-770e-9132-1729a8e91419",
 		"missing_values": "hold",
+		"admit": "ask",
+		"newcomers": 0,
 		"transport": "smtp",
 		"held": null
 	}`)
@@ -71,6 +73,13 @@ func heldCampaign() *Campaign {
 		Reason: HeldSenderRefused, Since: c.UpdatedAt,
 		Detail: "The mail server refused five messages in a row: 550 5.7.1 Sender not allowed",
 	}
+	return &c
+}
+
+// campaignWithNewcomers returns the example while people await confirmation.
+func campaignWithNewcomers() *Campaign {
+	c := campaignExample
+	c.Newcomers = 160
 	return &c
 }
 

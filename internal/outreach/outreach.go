@@ -35,6 +35,8 @@ type Outreach struct {
 	compiled  compiledCache
 	plans     planCache // of dynamic audiences
 	refreshes refreshes // see dynamic_settled.go
+	judged    judgements
+	rejoining *store.TxValue[bool] // set in a transaction that restores or merges contacts
 	calendars *store.Derived[*planner.Calendar]
 	footers   *store.Derived[string]
 }
@@ -46,7 +48,9 @@ type Hooks struct {
 	// campaign.
 	CampaignChanged func(tx *store.Tx, before, after *Campaign) error
 	// ContactsAdded is called when contacts join an audience that is attached to a campaign.
-	ContactsAdded func(tx *store.Tx, contacts []uuid.UUID) error
+	ContactsAdded func(tx *store.Tx, audience uuid.UUID, contacts []uuid.UUID, why Joining) error
+	// ChangeEnded is called when a change that Joining names has ended.
+	ChangeEnded func(tx *store.Tx, change uuid.UUID) error
 	// ContactsRemoved is called when contacts leave an audience.
 	ContactsRemoved func(tx *store.Tx, contacts []uuid.UUID) error
 	// Select returns the records that a query matches. It is called outside of transactions.
@@ -72,11 +76,23 @@ type Hooks struct {
 	Running func(tx *store.Tx, campaign uuid.UUID, visit func(Progress) error) error
 }
 
+// Joining is why contacts join an audience.
+type Joining struct {
+	// Named is set if somebody named the contacts to add them.
+	Named bool
+	// Change is the change of many records that makes them join. Nil stands for the operation that the transaction acts
+	// for, or the transaction itself.
+	Change uuid.UUID
+	// Ask is set if they await confirmation in campaigns that have been active, however few they are.
+	Ask bool
+}
+
 // New declares the kinds in the set, which must already contain the users and the contacts.
 func New(st *store.Store, set *record.Set, id *identity.Identity, c *crm.CRM, hooks Hooks) *Outreach {
 	o := &Outreach{
 		store: st, identity: id, crm: c, hooks: hooks,
 		members: store.NewSets(membersName), versions: store.NewParts("templates.versions"),
+		rejoining: store.NewTxValue[bool](),
 	}
 	o.calendars = store.NewDerived(id.Organizations.Table.Counter(), o.readCalendar)
 	o.footers = store.NewDerived(id.Organizations.Table.Counter(), o.readFooter)

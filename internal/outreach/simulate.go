@@ -35,7 +35,7 @@ type Simulation struct {
 type SimulatedStep struct {
 	StepIndex int               `json:"step_index"`
 	Type      template.StepType `json:"type" rule:"enum=auto_email|manual_email|auto_linkedin_connection|auto_linkedin_message|call|task|gift"`
-	Action    planner.Action    `json:"action" rule:"enum=send|task|skip|hold" doc:"hold: the email waits until its missing values are filled in, or the step waits for one that does."`
+	Action    planner.Action    `json:"action" rule:"enum=send|task|skip|hold" doc:"hold: the email waits until its missing values are filled in, or the step waits for one that does, or the contact awaits confirmation."`
 	Done      bool              `json:"done" doc:"The step has ended already, at due_at. Its text is not repeated."`
 	DueAt     shape.Time        `json:"due_at" doc:"When the email is sent, given the daily cap and minimum gap of its sender, or when the Task is due. Null for a step that is never due."`
 	Reason    string            `json:"reason" doc:"Why the step is due then, or why it is skipped or held."`
@@ -54,9 +54,16 @@ type Progress struct {
 	Template *template.Compiled // the content that the sequence started with
 	Start    time.Time
 	History  []planner.StepHistory
+	// Withheld, SkipMail and NotBefore are those of planner.Sequence, as far as the sequence itself tells.
+	Withheld  []planner.Action
+	SkipMail  string
+	NotBefore time.Time
+	HasTask   []bool // by position of the step: it has an open Task; nil if none has
 	// Ended is why nothing more happens in the sequence: a reason of the API, and in words. It is
 	// empty if the sequence continues.
 	Ended, Description string
+	// Awaits is set if the sequence has not started because its contact awaits confirmation. There is no Template then.
+	Awaits bool
 }
 
 // SimulationPage is a page of a simulation.
@@ -178,14 +185,14 @@ func (s *simulation) appendJSON(b []byte, contacts []simulatedContact) ([]byte, 
 }
 
 // checkCanceled returns an error if the request was canceled. It looks at every 256th call.
-func (s *simulation) checkCanceled(n int) error {
+func checkCanceled(ctx context.Context, n int) error {
 	if n%256 != 0 {
 		return nil
 	}
-	turn.Pause(s.ctx)
+	turn.Pause(ctx)
 	select {
-	case <-s.ctx.Done():
-		return s.ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
 	default:
 		return nil
 	}

@@ -69,6 +69,9 @@ func (w *simulationWriter) composeSubjects(plan []planner.Planned, v *template.V
 		s.missing = s.missing[:0]
 		if plan[s.Position].Action != planner.Skip {
 			w.subjects, s.missing = composer.AppendSubject(w.subjects, &s.CompiledStep, v, s.missing)
+			if plan[s.Position].Ended == planner.Unknown {
+				composer.NotReceived()
+			}
 		}
 		s.subject = w.subjects[start:]
 	}

@@ -1,6 +1,7 @@
 package outreach
 
 import (
+	"context"
 	"math"
 	"slices"
 	"strings"
@@ -20,7 +21,8 @@ type simulatedContact struct {
 	crm.Recipient
 	id       uuid.UUID
 	template *template.Compiled
-	progress *Progress // nil if the contact has no sequence in the campaign
+	progress *Progress // nil if the contact has no sequence in the campaign that has started
+	awaits   bool      // its sequence awaits confirmation
 	ended    reason    // why nothing more happens; empty if something does
 	skipMail reason    // why its emails are skipped; empty if they are sent
 	plan     []planner.Planned
@@ -39,7 +41,7 @@ func (s *simulation) readContacts(d record.Draft[SimulateBody]) error {
 	recipients, progress := s.crm.Recipients(s.tx), s.hooks.Progress(s.tx, s.campaign.ID)
 	s.contacts = make([]simulatedContact, 0, len(ids))
 	for i, id := range ids {
-		if err := s.checkCanceled(i); err != nil {
+		if err := checkCanceled(s.ctx, i); err != nil {
 			return err
 		}
 		to, found, err := recipients.Read(id)
@@ -63,6 +65,9 @@ func (s *simulation) readContacts(d record.Draft[SimulateBody]) error {
 		if err != nil {
 			return err
 		}
+		if c.progress != nil && c.progress.Awaits {
+			c.progress, c.awaits = nil, true
+		}
 		if c.progress != nil {
 			c.template = c.progress.Template
 		}
@@ -80,7 +85,7 @@ func (s *simulation) plan() error {
 	}
 	planned, sequences := make([]*simulatedContact, 0, len(s.contacts)), slices.Grow(sequences, len(s.contacts))
 	for i := range s.contacts {
-		if err := s.checkCanceled(i); err != nil {
+		if err := checkCanceled(s.ctx, i); err != nil {
 			return err
 		}
 		c := &s.contacts[i]
@@ -135,7 +140,10 @@ func (s *simulation) decide() {
 	}
 }
 
-const duplicateAddress = "duplicate_address"
+const (
+	duplicateAddress     = "duplicate_address"
+	awaitingConfirmation = "awaiting_confirmation"
+)
 
 // endedFor returns why nothing more happens for a contact, whatever the other contacts are.
 func (s *simulation) endedFor(c *simulatedContact) reason {
@@ -151,6 +159,8 @@ func (s *simulation) endedFor(c *simulatedContact) reason {
 		return reason{strings.TrimPrefix(string(refusal), "contact_"), text}
 	case c.Email == "" && c.progress == nil && !slices.ContainsFunc(c.template.Steps, isTask):
 		return reason{"no_address", NoAddress}
+	case c.awaits:
+		return reason{awaitingConfirmation, "the contact awaits confirmation"}
 	}
 	return reason{}
 }
@@ -160,8 +170,12 @@ func isTask(s template.CompiledStep) bool { return s.Type != template.AutoEmail 
 // endedPlan returns the plan of a contact for whom nothing more happens.
 func (c *simulatedContact) endedPlan() []planner.Planned {
 	plan := make([]planner.Planned, len(c.template.Steps))
+	action := planner.Skip
+	if c.ended.key == awaitingConfirmation {
+		action = planner.Hold
+	}
 	for i := range plan {
-		plan[i] = planner.Planned{Step: i, Action: planner.Skip, Why: planner.SequenceEnded, Reason: c.ended.text}
+		plan[i] = planner.Planned{Step: i, Action: action, Why: planner.SequenceEnded, Reason: c.ended.text}
 	}
 	if c.progress == nil {
 		return plan
@@ -216,35 +230,52 @@ func (s *simulation) background() (sequences []planner.Sequence, err error) {
 			isSimulated[p.ID] = true
 		}
 	}
-	ids, err := s.CampaignsWith(s.tx, CampaignActive)
+	err = s.SenderSequences(s.ctx, s.tx, s.campaign.OwnerID, func(_ *Campaign, p *Progress, sequence planner.Sequence) error {
+		if !isSimulated[p.ID] {
+			sequence.InBackground = true
+			sequences = append(sequences, sequence)
+		}
+		return nil
+	})
+	return sequences, err
+}
+
+// SenderSequences calls visit with each running sequence of the campaigns of a sender that send now, until it
+// returns an error or ctx ends. It leaves out what is damaged.
+func (o *Outreach) SenderSequences(
+	ctx context.Context, tx *store.Tx, owner uuid.NullUUID, visit func(*Campaign, *Progress, planner.Sequence) error,
+) error {
+	ids, err := o.CampaignsWith(tx, CampaignActive)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	seen := 0
 	for _, id := range ids {
-		doc, err := s.Campaigns.Get(s.tx, id)
+		doc, err := o.Campaigns.Get(tx, id)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		c := &doc.Record
-		if c.OwnerID != s.campaign.OwnerID || !c.IsSending() {
+		if c.OwnerID != owner || !c.IsSending() {
 			continue
 		}
-		end, err := s.CampaignEnd(s.tx, c)
+		end, err := o.CampaignEnd(tx, c)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		err = s.hooks.Running(s.tx, id, func(p Progress) error {
-			if !isSimulated[p.ID] {
-				sequences = append(sequences, planner.Sequence{
-					Template: p.Template.Plan, Start: p.Start, History: p.History, Prioritized: c.Prioritized, End: end,
-					InBackground: true,
-				})
+		err = o.hooks.Running(tx, id, func(p Progress) error {
+			seen++
+			if err := checkCanceled(ctx, seen); err != nil {
+				return err
 			}
-			return s.checkCanceled(len(sequences))
+			return visit(c, &p, planner.Sequence{
+				Template: p.Template.Plan, Start: p.Start, History: p.History, Prioritized: c.Prioritized, End: end,
+				Withheld: p.Withheld, SkipMail: p.SkipMail, NotBefore: p.NotBefore,
+			})
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return sequences, nil
+	return nil
 }

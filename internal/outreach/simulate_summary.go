@@ -15,7 +15,7 @@ type SimulationSummary struct {
 	Sends    int             `json:"sends" doc:"The number of emails that are sent."`
 	Tasks    int             `json:"tasks" doc:"The number of Tasks."`
 	Skipped  map[string]int  `json:"skipped" doc:"The number of skipped steps by reason: those of a sequence, campaign_ended, missing_value, no_owner, never_due."`
-	Held     map[string]int  `json:"held" doc:"The number of held steps by reason: missing_value, or waits_for_held_step."`
+	Held     map[string]int  `json:"held" doc:"The number of held steps by reason: missing_value, waits_for_held_step, or awaiting_confirmation."`
 	PerDay   []SimulatedDay  `json:"per_day" doc:"The days on which something happens, in the time zone of the organization. What is overdue happens today."`
 	FirstAt  shape.Time      `json:"first_at" doc:"When the first email is sent or Task is due. Null if there is none."`
 	LastAt   shape.Time      `json:"last_at" doc:"When the last email is sent or Task is due. Null if there is none."`

@@ -96,6 +96,9 @@ func (o *Outreach) checkTemplate(tx *store.Tx, before, t *Template, p *fault.Pro
 	if p.Err() != nil {
 		return nil
 	}
+	if before != nil {
+		t.Content.KeepIDs(&before.Content)
+	}
 	for i := range t.Steps {
 		if t.Steps[i].ID == "" {
 			t.Steps[i].ID = tx.NewID().String()

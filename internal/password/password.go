@@ -1,4 +1,4 @@
-// Package password checks and hashes passwords.
+// Package password judges and hashes passwords.
 package password
 
 import (
@@ -111,12 +111,17 @@ func (h *Hasher) sum(ctx context.Context, client, password string, salt []byte, 
 		return nil, err
 	}
 	defer h.leave(client)
-	return argon2.IDKey([]byte(password), salt, cost.passes, cost.memory, cost.lanes, sumBytes), nil
+	return key(password, salt, cost), nil
+}
+
+func key(password string, salt []byte, cost hashCost) []byte {
+	return argon2.IDKey([]byte(password), salt, cost.passes, cost.memory, cost.lanes, sumBytes)
 }
 
 // Hash checks a new password of a client and returns its hash in the usual text form, which names the algorithm, its
-// cost and the salt. It takes long, so it is not for a transaction.
-func (h *Hasher) Hash(ctx context.Context, client, password string) (string, error) {
+// cost and the salt. It refuses a password that is easy to guess with words of its user. It takes long, so it is not
+// for a transaction.
+func (h *Hasher) Hash(ctx context.Context, client, password string, words ...string) (string, error) {
 	if err := check(password); err != nil {
 		return "", err
 	}
@@ -124,10 +129,17 @@ func (h *Hasher) Hash(ctx context.Context, client, password string) (string, err
 	if _, err := rand.Read(salt); err != nil {
 		return "", err
 	}
-	sum, err := h.sum(ctx, client, password, salt, currentCost)
+	if err := h.enter(ctx, client); err != nil {
+		return "", err
+	}
+	defer h.leave(client)
+	if err := checkStrength(password, words); err != nil {
+		return "", err
+	}
+	sum := key(password, salt, currentCost)
 	c, b64 := currentCost, base64.RawStdEncoding
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s",
-		argon2.Version, c.memory, c.passes, c.lanes, b64.EncodeToString(salt), b64.EncodeToString(sum)), err
+		argon2.Version, c.memory, c.passes, c.lanes, b64.EncodeToString(salt), b64.EncodeToString(sum)), nil
 }
 
 // Matches reports whether a password has the hash. Without a hash it takes as long and reports false, so

@@ -63,6 +63,14 @@ func (l *Ledger) Sent(at time.Time, n int) { l.sent(instantOf(at), n) }
 
 func (l *Ledger) sent(at instant, n int) {
 	l.last = max(l.last, at)
+	l.count(at, n)
+}
+
+// Count records a message that was sent without a slot. It counts for the cap of its local date, and not
+// for the gap.
+func (l *Ledger) Count(at time.Time) { l.count(instantOf(at), 1) }
+
+func (l *Ledger) count(at instant, n int) {
 	d := l.dateOf(at)
 	switch of := &l.days[d&1]; {
 	case of.date == d:
@@ -82,6 +90,9 @@ func (l *Ledger) Return(at time.Time) {
 		of.sent--
 	}
 }
+
+// IsFull reports whether the cap of the local date of a time is reached.
+func (l *Ledger) IsFull(at time.Time) bool { return l.isFull(l.dateOf(instantOf(at))) }
 
 // isFull reports whether the cap of a date is reached.
 func (l *Ledger) isFull(d date) bool {

@@ -34,6 +34,9 @@ type cause struct {
 	moved        bool // moved to the next sending window
 }
 
+// ScheduledEarlier begins the reason of a step whose due time was computed before and has no reason.
+const ScheduledEarlier = "scheduled earlier"
+
 // Suffixes of reasons.
 const (
 	reasonMoved        = "; moved to the next sending window"
@@ -43,7 +46,6 @@ const (
 	reasonAfterEmail   = " after the email of step "
 	reasonSentLate     = ", which was sent late"
 	reasonAsPlanned    = ", as the template plans"
-	reasonEarlier      = "scheduled earlier"
 	reasonOverdue      = "; overdue"
 	reasonCampaignEnds = "; the campaign ends before then"
 )
@@ -104,7 +106,7 @@ func (w cause) appendMoves(b []byte) []byte {
 // what was added for another email before.
 func pushedReason(text string, w cause) string {
 	if text == "" {
-		text = reasonEarlier
+		text = ScheduledEarlier
 	}
 	base := strings.TrimSuffix(text, reasonMoved)
 	if last := strings.LastIndex(base, "; "); last >= 0 && strings.Contains(base[last:], reasonAfterEmail) {

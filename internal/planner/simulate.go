@@ -19,6 +19,8 @@ type Sequence struct {
 	// Withheld says for each step, by position, whether its message is held (Hold) or skipped (Skip)
 	// because a value is missing. Nil if all messages can be sent.
 	Withheld []Action
+	// AwaitsTasks is set if a task does not end by itself, so that what follows from its end is never due.
+	AwaitsTasks bool
 	// InBackground is set if the sequence only takes slots of the sender. It has no plan.
 	InBackground bool
 }
@@ -33,6 +35,7 @@ type Planned struct {
 	Reason string
 	Why    SkipCause // of Skip and Hold
 	Done   bool      // it has ended already, at that time
+	Ended  Outcome   // of a step that is done
 	Nth    int       // of a message: its number among all messages of the plan, from 1
 }
 
@@ -111,7 +114,7 @@ func Simulate(ctx context.Context, l *Ledger, now time.Time, sequences []Sequenc
 
 // Ended returns the plan of a step that has ended.
 func (t *Template) Ended(step int, h StepHistory) Planned {
-	p := Planned{Step: step, Action: t.steps[step].Action, At: h.EndedAt.UTC(), Reason: h.Reason, Done: true}
+	p := Planned{Step: step, Action: t.steps[step].Action, At: h.EndedAt.UTC(), Reason: h.Reason, Done: true, Ended: h.Outcome}
 	if h.Outcome == Skipped {
 		p.Action = Skip
 	}
@@ -347,7 +350,9 @@ func (s *simulation) plan(i, step int) {
 		if over != state.due {
 			state.end = assumedNow
 		}
-		s.overs.push(r.queuedStep(over, i, step))
+		if !sequence.AwaitsTasks {
+			s.overs.push(r.queuedStep(over, i, step))
+		}
 		s.recordDue(i, step, Task, NotSkipped, s.reasonIfPlanned(i, step, 0, ""))
 	}
 }

@@ -28,6 +28,9 @@ func NewDraft[T any](body shape.Value) Draft[T] {
 // Open returns the decoded record and its problems.
 func (d *Draft[T]) Open() (T, fault.Problems) { return d.record, d.problems }
 
+// Given returns a member of the body.
+func (d *Draft[T]) Given(key string) shape.Value { return d.body.Get(key) }
+
 // withIDs returns the draft with the names of referred records replaced by their ids.
 func (d Draft[T]) withIDs(tx *store.Tx, k *kind) (Draft[T], error) {
 	body, err := k.withIDs(tx, d.body)

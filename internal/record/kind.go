@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"prospector/index"
@@ -26,6 +27,8 @@ type kind struct {
 	refs  []shape.Field
 	set   *Set
 	ops   importing
+
+	reverser reverser // nil if operations on the records cannot be undone
 
 	merged *store.Table[merged] // nil if records cannot be merged
 }
@@ -54,7 +57,11 @@ type rules struct {
 	checkReference      func(tx *store.Tx, id uuid.UUID, object string) (string, error)
 	setsOf              func(tx *store.Tx, id uuid.UUID) ([]uuid.UUID, error)
 	afterRestore        func(tx *store.Tx, rec any, sets []uuid.UUID) error
+	mayRestore          func(tx *store.Tx, id uuid.UUID, trashed, restored []byte, force bool) error
+	lossesOf            func(rec any) []Loss
 	hasTrash            bool
+	inUse               func(tx *store.Tx, id uuid.UUID, use Use) (bool, error)
+	mayUndo             func(tx *store.Tx, rec any, field string, to jsontext.Value) (bool, error)
 	sourceOf            func(rec any) string
 	trashOf             string // the entity whose deleted records these are
 }
@@ -67,7 +74,16 @@ func untyped[T any](r *Rules[T]) rules {
 		silent: r.Silent, noUpdateEvent: r.NoUpdateEvent, noDeleteEvent: r.NoDeleteEvent, example: &r.Example,
 		newExample: &fresh, triggers: r.Triggers, match: r.Match, identifies: r.Identifies, entries: r.Entries, updateTogether: r.UpdateTogether, nameKey: r.NameKey, newNamed: r.NewNamed, customs: r.Customs,
 	}
-	u.hasTrash, u.setsOf = r.HasTrash, r.SetsOf
+	u.hasTrash, u.setsOf, u.mayRestore = r.HasTrash, r.SetsOf, r.MayRestore
+	u.inUse = r.InUse
+	if r.MayUndo != nil {
+		u.mayUndo = func(tx *store.Tx, rec any, field string, to jsontext.Value) (bool, error) {
+			return r.MayUndo(tx, rec.(*T), field, to)
+		}
+	}
+	if r.Losses != nil {
+		u.lossesOf = func(rec any) []Loss { return r.Losses(rec.(*T)) }
+	}
 	if r.SourceOf != nil {
 		u.sourceOf = func(rec any) string { return r.SourceOf(rec.(*T)) }
 	}
@@ -142,6 +158,13 @@ func (k *kind) beforeDelete(tx *store.Tx, rec any, isDamaged bool) error {
 		if err := k.mayDelete(tx, rec); err != nil {
 			return err
 		}
+	}
+	consent := Refuse
+	if isDamaged {
+		consent = Damaged
+	}
+	if err := k.set.lose(tx, k.losses(rec, uuid.NullUUID{}), consent); err != nil {
+		return err
 	}
 	for _, other := range k.set.kinds {
 		if err := other.release(tx, k.Entity, headOf(rec).ID, isDamaged); err != nil {

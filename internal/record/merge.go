@@ -57,6 +57,12 @@ func (k *Kind[T]) Merge(
 	if err := p.Err(); err != nil {
 		return doc, err
 	}
+	for i := range others {
+		losses := k.losses(&others[i].Record, uuid.NullUUID{UUID: id, Valid: true})
+		if err := k.set.lose(tx, losses, Refuse); err != nil {
+			return doc, err
+		}
+	}
 	budget := mergeBudget
 	for i := range others {
 		other := &others[i]

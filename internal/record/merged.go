@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
@@ -17,6 +18,10 @@ type merged struct {
 	At         shape.Time `json:"at"`
 	ExternalID string     `json:"external_id,omitzero"`
 	Source     string     `json:"source,omitzero"` // see Rules.SourceOf
+
+	// Original is the whole record as it was, until the merge can no longer be undone.
+	Original jsontext.Value `json:"original,omitzero"`
+	Kept     kept           `json:"kept,omitzero"`
 }
 
 // The secondary keys of merged records.
@@ -43,6 +48,9 @@ func (k *Kind[T]) toMerged(tx *store.Tx, old *store.Doc[T], into uuid.UUID) erro
 	if k.sourceOf != nil {
 		m.Source = k.sourceOf(&old.Record)
 	}
+	if m.Original, m.Kept, err = k.original(tx, old); err != nil {
+		return err
+	}
 	if err := k.Table.Delete(tx, current); err != nil {
 		return err
 	}
@@ -50,6 +58,45 @@ func (k *Kind[T]) toMerged(tx *store.Tx, old *store.Doc[T], into uuid.UUID) erro
 		return err
 	}
 	return k.emitGone(tx, old.ID)
+}
+
+// ForgetOriginals forgets the records that an operation has merged, which can no longer be undone. What leads from their
+// ids to the surviving record stays.
+func (s *Set) ForgetOriginals(tx *store.Tx, entity string, operation uuid.UUID, ids []uuid.UUID) error {
+	k := s.find(entity)
+	if k == nil || k.merged == nil {
+		return nil
+	}
+	for _, id := range ids {
+		doc, err := k.merged.Get(tx, id)
+		if fault.CodeOf(err) == fault.NotFound || store.IsDamagedRecord(err) || err == nil && doc.Record.Kept.Operation != operation {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		m := doc.Record
+		m.Original, m.Kept = nil, kept{}
+		if _, err := k.merged.Update(tx, doc, m, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// original returns what is kept of a record that is merged, so that an undo can bring it back.
+func (k *Kind[T]) original(tx *store.Tx, old *store.Doc[T]) (public jsontext.Value, kept kept, err error) {
+	var sets []uuid.UUID
+	if k.setsOf != nil {
+		if sets, err = k.setsOf(tx, old.ID); err != nil {
+			return nil, kept, err
+		}
+	}
+	if kept, err = keep(&old.Record, sets); err != nil {
+		return nil, kept, err
+	}
+	kept.Operation = tx.Actor().OperationID
+	return old.JSON, kept, nil
 }
 
 // Survivor returns the record that the record id lives on in, if it was merged and the other still exists.

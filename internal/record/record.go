@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"prospector/index"
@@ -42,6 +43,7 @@ type Rules[T any] struct {
 	DefaultSort  string // -created_at when empty
 	Silent       bool   // emits no events
 	ShortHistory bool   // changes often: the table keeps a one-day change log
+	KeepsValues  bool   // the history has values, and operations on the records can be undone
 	// Example is a record for the documentation of events.
 	Example T
 	// Triggers are the kind's events beside created, updated and deleted.
@@ -84,12 +86,22 @@ type Rules[T any] struct {
 	// AfterDelete is called in the same transaction after a record and all references to it were
 	// deleted. An error undoes the deletion.
 	AfterDelete func(tx *store.Tx, rec *T) error
+	// Losses returns what records of other kinds lose when the record is deleted, besides references to it.
+	Losses func(rec *T) []Loss
 	// HasTrash keeps deleted records in a trash, from which they can be restored.
 	HasTrash bool
 	// SetsOf returns the sets that a record belongs to, such as audiences. The trash keeps them, and AfterRestore
 	// gets them when the record is restored, after AfterInsert. Both may be nil.
-	SetsOf       func(tx *store.Tx, id uuid.UUID) ([]uuid.UUID, error)
+	SetsOf func(tx *store.Tx, id uuid.UUID) ([]uuid.UUID, error)
+	// MayRestore is called when a record was restored, before AfterInsert, with the record as it was in the trash and as it
+	// is now, in which references and values that do not exist any more are gone. An error undoes it.
+	MayRestore   func(tx *store.Tx, id uuid.UUID, trashed, restored []byte, force bool) error
 	AfterRestore func(tx *store.Tx, rec *T, sets []uuid.UUID) error
+	// InUse reports whether a record that an operation added is in use since, so that undoing the operation leaves it.
+	// MayUndo reports whether undoing an operation may set a field of a
+	// record to a value. Both may be nil.
+	InUse   func(tx *store.Tx, id uuid.UUID, use Use) (bool, error)
+	MayUndo func(tx *store.Tx, rec *T, field string, to jsontext.Value) (bool, error)
 	// CanMerge makes Merge possible. SourceOf returns another id by which merged records are found, or "". It
 	// may be nil.
 	CanMerge bool
@@ -121,6 +133,9 @@ type Kind[T any] struct {
 
 // Set is the set of all kinds of the service. Kinds refer to each other by entity.
 type Set struct {
+	// Losing is called before records lose a value that was deleted. It may be nil.
+	Losing LosingHook
+
 	kinds []*kind
 }
 
@@ -191,6 +206,10 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 	k.Table = NewTable(cmp.Or(r.Table, r.Entity), unique, keys)
 	if r.ShortHistory {
 		k.Table = k.Table.ShortHistory()
+	}
+	if r.KeepsValues {
+		k.Table = k.Table.KeepsValues()
+		k.reverser = k
 	}
 	k.table = &k.Table.AnyTable
 	k.List = index.NewKind(r.Entity, cmp.Or(r.DefaultSort, "-created_at"), k.Table, customs)

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"maps"
@@ -30,12 +31,17 @@ type Trashed[T any] struct {
 type kept struct {
 	Private jsontext.Value `json:"private,omitzero"` // of the record
 	Sets    []uuid.UUID    `json:"sets,omitzero"`    // see Rules.SetsOf
+	// Operation is the operation that deleted the record. The record is kept as long as that can be undone.
+	Operation uuid.UUID `json:"operation,omitzero"`
 }
 
 // Private returns the part that is stored beside the record and never shown.
 func (t *Trashed[T]) Private() any { return &t.kept }
 
 func (t *Trashed[T]) head() *Head { return headOf(&t.Record) }
+
+// trashSuffix follows the entity of a kind in the name of its trash.
+const trashSuffix = "-trash"
 
 // byDeletion is the secondary key that orders the trash by the time of deletion.
 const byDeletion = "deletion"
@@ -56,13 +62,13 @@ var trashJobs = store.NewParts("trash")
 // addTrash declares the trash of the kind and adds it to the set, where it has a list of its own but
 // no references: those of a trashed record are checked when it is restored.
 func (k *Kind[T]) addTrash(customs func(*store.Tx) (*filter.CustomFields, error)) {
-	entity := k.Entity + "-trash"
+	entity := k.Entity + trashSuffix
 	trash := &kind{Object: "trashed_" + k.Object, Entity: entity, shape: shape.Of[Trashed[T]](), set: k.set}
 	trash.rules = rules{silent: true, trashOf: k.Entity, example: new(Trashed[T])}
 	trash.customs = func(tx *store.Tx, _ string) (*filter.CustomFields, error) { return customs(tx) }
 	keys := []store.Key[Trashed[T]]{
 		{Name: byDeletion, Of: func(_ *store.Tx, t *Trashed[T]) ([][]byte, error) {
-			return [][]byte{deletionKey(t.DeletedAt.Std())}, nil
+			return [][]byte{deletionKey(t.DeletedAt.Std(), t.kept.Operation != uuid.Nil)}, nil
 		}},
 		{Name: customKey, Of: func(tx *store.Tx, t *Trashed[T]) ([][]byte, error) { return trash.customKeys(tx, t) }},
 	}
@@ -74,23 +80,51 @@ func (k *Kind[T]) addTrash(customs func(*store.Tx) (*filter.CustomFields, error)
 	k.set.kinds = append(k.set.kinds, trash)
 }
 
-func deletionKey(at time.Time) []byte {
-	return binary.BigEndian.AppendUint64(nil, uint64(max(0, at.UnixMilli())))
+// deletionKey orders records by the time of their deletion, those that operations have deleted behind the others.
+func deletionKey(at time.Time, byOperation bool) []byte {
+	key := binary.BigEndian.AppendUint64(nil, uint64(max(0, at.UnixMilli())))
+	if byOperation {
+		key[0] = operationKey
+	}
+	return key
 }
+
+// operationKey is the first byte of the key of a record that an operation has deleted. It is above those of all times.
+const operationKey = 1
+
+// undoTime is how long records that an operation has deleted are kept at least: a little longer than operations can be
+// undone, because an operation may end some time after it has deleted a record.
+const undoTime = 31 * 24 * time.Hour
 
 // toTrash keeps a record that is being deleted, with the sets that it belongs to.
 func (k *Kind[T]) toTrash(tx *store.Tx, rec T, sets []uuid.UUID) error {
-	t := Trashed[T]{Record: rec, DeletedAt: shape.At(tx.Now()), DeletedBy: orNull(tx.Actor().User), kept: kept{Sets: sets}}
-	if p, has := any(&rec).(interface{ Private() any }); has {
-		var err error
-		if t.kept.Private, err = json.Marshal(p.Private()); err != nil {
-			return err
-		}
+	t := Trashed[T]{Record: rec, DeletedAt: shape.At(tx.Now()), DeletedBy: orNull(tx.Actor().User)}
+	var err error
+	if t.kept, err = keep(&rec, sets); err != nil {
+		return err
 	}
+	t.kept.Operation = tx.Actor().OperationID
 	if _, err := k.trash.Insert(tx, headOf(&rec).ID, t); err != nil {
 		return err
 	}
 	return scheduleTrashJob(tx)
+}
+
+// keep returns the private part of a record that is deleted.
+func keep(rec any, sets []uuid.UUID) (kept kept, err error) {
+	kept.Sets = sets
+	if p, has := rec.(interface{ Private() any }); has {
+		kept.Private, err = json.Marshal(p.Private())
+	}
+	return kept, err
+}
+
+// fill sets the private part of a record that comes back.
+func (k *kept) fill(rec any) error {
+	if p, has := rec.(interface{ Private() any }); has && len(k.Private) > 0 {
+		return json.Unmarshal(k.Private, p.Private())
+	}
+	return nil
 }
 
 // scheduleTrashJob enqueues the TrashJob of the organization unless there is one.
@@ -110,43 +144,65 @@ func scheduleTrashJob(tx *store.Tx) error {
 
 // Restore creates a record of the trash again under its id. The record has its fields and belongs to its sets
 // again, as far as they still exist. References to records that are gone are empty; if a required one is among
-// them, Restore fails. A record that is not in the trash is not_found.
-func (k *Kind[T]) Restore(tx *store.Tx, id uuid.UUID) (store.Doc[T], error) {
+// them, Restore fails. A record that is not in the trash is not_found. force is passed to Rules.MayRestore.
+func (k *Kind[T]) Restore(tx *store.Tx, id uuid.UUID, force bool) (store.Doc[T], error) {
+	doc, _, err := k.restore(tx, id, force, false)
+	return doc, err
+}
+
+// restore is Restore that also returns the fields that the record has lost. withoutID takes its external_id, too.
+func (k *Kind[T]) restore(tx *store.Tx, id uuid.UUID, force, withoutID bool) (doc store.Doc[T], lost []string, err error) {
 	old, err := k.trash.Get(tx, id)
 	if err != nil {
-		return store.Doc[T]{}, k.missing(tx, id, err)
+		return doc, nil, k.missing(tx, id, err)
 	}
 	rec := old.Record.Record
-	if p, has := any(&rec).(interface{ Private() any }); has && len(old.Record.kept.Private) > 0 {
-		if err := json.Unmarshal(old.Record.kept.Private, p.Private()); err != nil {
-			return store.Doc[T]{}, err
-		}
+	if err := old.Record.kept.fill(&rec); err != nil {
+		return doc, nil, err
 	}
 	if err := k.checkReleased(tx, id); err != nil {
-		return store.Doc[T]{}, err
+		return doc, nil, err
+	}
+	if err := k.trash.Delete(tx, old); err != nil {
+		return doc, nil, err
+	}
+	return k.putBack(tx, id, rec, old.JSON, old.Record.kept.Sets, force, withoutID)
+}
+
+// putBack creates a record again. before is its public part as it was, and sets are those that it belonged to.
+func (k *Kind[T]) putBack(
+	tx *store.Tx, id uuid.UUID, rec T, before []byte, sets []uuid.UUID, force, withoutID bool,
+) (doc store.Doc[T], lost []string, err error) {
+	was := rec
+	if f := k.shape.Field(externalID); withoutID && f != nil {
+		f.Set(&rec, shape.Text(""))
 	}
 	if _, err := k.set.DropReferences(tx, k.table.Name(), &rec); err != nil {
-		return store.Doc[T]{}, err
+		return doc, nil, err
 	}
 	if err := k.dropCustom(tx, &rec); err != nil {
-		return store.Doc[T]{}, err
+		return doc, nil, err
 	}
+	lost = k.shape.Diff(&was, &rec)
 	headOf(&rec).UpdatedAt = shape.At(tx.Now())
-	if err := k.trash.Delete(tx, old); err != nil {
-		return store.Doc[T]{}, err
+	doc, err = k.Table.InsertAgain(tx, id, rec, before, lost)
+	if err == nil && k.mayRestore != nil {
+		err = k.mayRestore(tx, id, before, doc.JSON, force)
 	}
-	doc, err := k.Table.InsertAgain(tx, id, rec)
 	if err == nil && k.afterInsert != nil {
 		err = k.afterInsert(tx, &rec)
 	}
 	if err == nil && k.afterRestore != nil {
-		err = k.afterRestore(tx, &rec, old.Record.kept.Sets)
+		err = k.afterRestore(tx, &rec, sets)
 	}
-	if err != nil {
-		return store.Doc[T]{}, err
+	if err == nil {
+		err = k.emit(tx, restoredEvent, store.Event{ID: id, Data: doc.JSON})
 	}
-	return doc, k.emit(tx, restoredEvent, store.Event{ID: id, Data: doc.JSON})
+	return doc, lost, err
 }
+
+// MayRefuseToRestore reports whether the kind has a rule MayRestore.
+func (k *kind) MayRefuseToRestore() bool { return k.mayRestore != nil }
 
 // checkReleased refuses to restore a record while references to it are still being removed, because new references would
 // be removed with them.
@@ -199,12 +255,17 @@ func (k *Kind[T]) Erase(tx *store.Tx, id uuid.UUID, cond Precondition) error {
 	if k.trash == nil || k.Table.Has(tx, id) {
 		return k.remove(tx, id, cond, false)
 	}
+	if err := cond.check(""); err != nil && k.trash.Has(tx, id) { // callers never saw its version
+		return err
+	}
+	return k.EraseTrashed(tx, id)
+}
+
+// EraseTrashed removes a record from the trash.
+func (k *Kind[T]) EraseTrashed(tx *store.Tx, id uuid.UUID) error {
 	old, err := k.trash.Get(tx, id)
 	if store.IsDamagedRecord(err) {
 		return tx.DeleteDamaged(k.trash.Name(), id)
-	}
-	if err == nil {
-		err = cond.check("") // callers never saw its version
 	}
 	if err != nil {
 		return k.missing(tx, id, err)
@@ -239,7 +300,7 @@ func (s *Set) ExpireTrash(ctx context.Context, st *store.Store, retention time.D
 				if k.trashOf == "" {
 					continue
 				}
-				n, err := k.expire(tx, tx.Now().Add(-retention), trashBatch-removed)
+				n, err := k.expire(tx, tx.Now(), retention, trashBatch-removed)
 				if err != nil {
 					return err
 				}
@@ -263,18 +324,25 @@ func (s *Set) ExpireTrash(ctx context.Context, st *store.Store, retention time.D
 	return nil
 }
 
-// expire removes up to limit records that were deleted at the given time or before.
-func (k *kind) expire(tx *store.Tx, at time.Time, limit int) (removed int, err error) {
+// expire removes up to limit records that were deleted a retention time ago. What operations have deleted is kept at
+// least as long as they can be undone.
+func (k *kind) expire(tx *store.Tx, now time.Time, retention time.Duration, limit int) (removed int, err error) {
 	var ids []uuid.UUID
-	err = k.table.Range(tx, byDeletion, nil, func(key []byte, id uuid.UUID) bool {
-		if len(ids) == limit || binary.BigEndian.Uint64(key) > uint64(max(0, at.UnixMilli())) {
-			return false
+	for _, byOperation := range []bool{false, true} {
+		if byOperation {
+			retention = max(retention, undoTime)
 		}
-		ids = append(ids, id)
-		return true
-	})
-	if err != nil {
-		return 0, err
+		last := deletionKey(now.Add(-retention), byOperation)
+		err = k.table.Range(tx, byDeletion, last[:1], func(key []byte, id uuid.UUID) bool {
+			if len(ids) == limit || bytes.Compare(key[:len(last)], last) > 0 {
+				return false
+			}
+			ids = append(ids, id)
+			return true
+		})
+		if err != nil {
+			return 0, err
+		}
 	}
 	for _, id := range ids {
 		if err := k.table.DeleteUntyped(tx, id); err != nil && !store.IsDamagedRecord(err) {

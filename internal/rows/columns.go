@@ -35,6 +35,7 @@ type Columns[T targeting] struct {
 	locale  *Style // nil if every column decides
 	columns []string
 	places  []column[T]          // of CSV
+	values  [][]string           // of CSV, in the sample
 	members map[string]column[T] // of JSON lines, by path
 	mapped  map[string]bool      // the members that the mapping sets
 	objects map[string]bool      // the paths of nested objects
@@ -146,14 +147,17 @@ func keysOf(object shape.Value) (keys []string) {
 	return keys
 }
 
-// listed joins names from a file, with unprintable characters replaced.
+// maxListed is the number of characters of names from a file that an error lists.
+const maxListed = 4000
+
+// listed joins names from a file, shortened, with unprintable characters replaced.
 func listed(names []string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) {
 			return '\ufffd'
 		}
 		return r
-	}, strings.ToValidUTF8(strings.Join(names, ", "), "\ufffd"))
+	}, shortenTo(strings.Join(names, ", "), maxListed))
 }
 
 // ignore remembers a column that sets nothing.
@@ -178,13 +182,14 @@ func fieldName(column string) string {
 func (c *Columns[T]) Warnings() []string {
 	list := []string{}
 	for _, name := range c.warned {
+		shown := shorten(name)
 		switch {
 		case name == "":
 			list = append(list, "a column without a name was ignored")
 		case c.names.find(name) != nil:
-			list = append(list, fmt.Sprintf("column %q was ignored: another column sets this field", name))
+			list = append(list, fmt.Sprintf("column %q was ignored: another column sets this field", shown))
 		default:
-			list = append(list, fmt.Sprintf("column %q was ignored: %s have no such field", name, c.fields.Entity))
+			list = append(list, fmt.Sprintf("column %q was ignored: %s have no such field", shown, c.fields.Entity))
 		}
 	}
 	if more := len(c.ignored) - len(c.warned); more > 0 {

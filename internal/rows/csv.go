@@ -76,7 +76,7 @@ func (t *Reader) cellsFrom(line []byte) Row {
 	if t.Columns == nil {
 		row.Raw = string(first) + string(more)
 	}
-	row.Cells, row.size = c.split(), len(c.text)
+	row.Cells, row.size = c.split(), len(c.text)+len(c.ends)
 	return row
 }
 

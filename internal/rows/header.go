@@ -17,6 +17,10 @@ const (
 	headerBytes = 1 << 18
 	// maxTitles is the number of lines that may precede the header.
 	maxTitles = 20
+	// maxCompared is the number of cells of a row that are compared with the table of headers.
+	maxCompared = 300
+	// maxHeader is the size of a header in bytes. What is said about a file repeats the names in it.
+	maxHeader = 256 << 10
 )
 
 // delimiters separate the cells of tables. The first wins if nothing speaks for another.
@@ -47,6 +51,9 @@ func (t *Reader) readHeader() error {
 		}
 		if skip--; skip >= 0 {
 			continue
+		}
+		if header.size > maxHeader {
+			return fmt.Errorf("header: has %d bytes, but at most %d are possible; is the first row really the names of columns?", header.size, maxHeader)
 		}
 		t.Columns = header.Cells
 		if isData(header.Cells) {
@@ -121,7 +128,8 @@ func (t *Reader) peekLines() ([]byte, error) {
 	return all, nil
 }
 
-// parseRows returns the rows at the start of a table as far as they can be read.
+// parseRows returns the rows at the start of a table, as far as they can be read: those that may be its header, and
+// one more.
 func parseRows(start []byte, comma byte) (list [][]string) {
 	c := cells{comma: comma}
 	for line := range bytes.Lines(start) {
@@ -136,7 +144,9 @@ func parseRows(start []byte, comma byte) (list [][]string) {
 			continue
 		}
 		if c.place != quoted {
-			list = append(list, c.split())
+			if list = append(list, c.split()); len(list) > maxTitles {
+				break
+			}
 		}
 	}
 	return list
@@ -148,7 +158,7 @@ func parseRows(start []byte, comma byte) (list [][]string) {
 func findHeader(start []byte, fixed byte) (skip int, comma byte) {
 	best, rank := cmp.Or(fixed, mostFrequent(start)), 1
 	for _, d := range delimiters {
-		if fixed != 0 && d != fixed {
+		if fixed != 0 && d != fixed || bytes.IndexByte(start, d) < 0 {
 			continue
 		}
 		list := parseRows(start, d)
@@ -191,7 +201,7 @@ func mostFrequent(start []byte) byte {
 
 // knownNames counts the cells that are names of columns in the table of headers.
 func knownNames(cells []string) (n int) {
-	for _, c := range cells {
+	for _, c := range cells[:min(len(cells), maxCompared)] {
 		if len(c) < 100 && allHeaders()[foldHeader(c)] {
 			n++
 		}

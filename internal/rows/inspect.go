@@ -35,6 +35,8 @@ type NeededField struct {
 const (
 	maxSamples   = 5
 	maxInspected = 1000 // columns
+	// maxSampleText is the number of characters of the samples of each rank, which columns share.
+	maxSampleText = 40_000
 )
 
 // Inspect describes the columns of a table.
@@ -44,18 +46,22 @@ func (c *Columns[T]) Inspect(t *Reader) Inspection {
 	}
 	sample := t.Sample()
 	in.Encoding = t.Encoding()
-	places, values := c.places, sampleOf(sample, len(c.columns))
+	places, values := c.places, c.values
 	if c.columns == nil {
 		places, values = c.sampledMembers(sample)
 	}
+	places = places[:min(len(places), maxInspected)]
+	shown := min(maxShown, maxSampleText/max(1, len(places)))
 	var none T
-	for i, p := range places[:min(len(places), maxInspected)] {
-		one := InspectedColumn{Name: p.name, Samples: distinct(values[i])}
+	needed := map[string]bool{}
+	for i, p := range places {
+		one := InspectedColumn{Name: p.name, Samples: distinct(values[i], shown)}
 		if p.target != none {
 			one.Field, one.Confidence = p.target.target().Column, p.confidence
 			in.Mapping[p.name] = one.Field
 		} else if c.ignored[p.name] && p.name != "" && len(values[i]) > 0 {
-			if field := neededField(p.name, values[i]); field.Key != "" && !slices.ContainsFunc(in.CustomFields, func(f NeededField) bool { return f.Key == field.Key }) {
+			if field := neededField(p.name, values[i]); field.Key != "" && !needed[field.Key] {
+				needed[field.Key] = true
 				in.CustomFields = append(in.CustomFields, field)
 			}
 		}
@@ -64,9 +70,10 @@ func (c *Columns[T]) Inspect(t *Reader) Inspection {
 	return in
 }
 
-// sampledMembers returns the columns of JSON lines, with their values.
+// sampledMembers returns the columns of JSON lines, with their values. Names in excess of what a header may have are
+// left out.
 func (c *Columns[T]) sampledMembers(sample []Row) (places []column[T], values [][]string) {
-	index := map[string]int{}
+	index, size := map[string]int{}, 0
 	var walk func(path string, object shape.Value)
 	walk = func(path string, object shape.Value) {
 		for _, m := range object.Members {
@@ -77,9 +84,10 @@ func (c *Columns[T]) sampledMembers(sample []Row) (places []column[T], values []
 			}
 			i, known := index[at]
 			if !known {
-				if i = len(places); i >= maxInspected {
+				if i = len(places); i >= maxInspected || size+len(at) > maxHeader {
 					continue
 				}
+				size += len(at)
 				index[at] = i
 				places, values = append(places, c.member(at)), append(values, nil)
 			}
@@ -94,11 +102,11 @@ func (c *Columns[T]) sampledMembers(sample []Row) (places []column[T], values []
 	return places, values
 }
 
-// distinct returns the first different values, shortened.
-func distinct(values []string) []string {
+// distinct returns the first different values, shortened to a number of characters.
+func distinct(values []string, shown int) []string {
 	list := []string{}
 	for _, v := range values {
-		if v = shorten(v); !slices.Contains(list, v) {
+		if v = shortenTo(v, shown); !slices.Contains(list, v) {
 			list = append(list, v)
 		}
 		if len(list) == maxSamples {

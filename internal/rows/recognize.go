@@ -109,6 +109,7 @@ type candidate struct {
 // column for each field.
 func (c *Columns[T]) place(sample []Row, delimiter byte) {
 	values := sampleOf(sample, len(c.columns))
+	c.values = values
 	c.places = make([]column[T], len(c.columns))
 	done := map[string]bool{} // by field
 	var list []candidate
@@ -209,13 +210,24 @@ func (c *Columns[T]) placeNames(done map[string]bool) {
 
 // guess finds the columns of addresses by their values.
 func (c *Columns[T]) guess(values [][]string, done map[string]bool) {
-	isEmail := func(v string) bool { first, _, ok := Email(v); return ok && strings.Contains(first, ".") }
-	isProfile := func(v string) bool { return strings.Contains(address.LinkedIn(v), "linkedin.com/in/") }
-	isCompany := func(v string) bool { return strings.Contains(address.LinkedIn(v), "linkedin.com/company/") }
+	isEmail := func(v string) bool {
+		if !strings.Contains(v, "@") { // cheap, because most columns have none
+			return false
+		}
+		first, _, ok := Email(v)
+		return ok && strings.Contains(first, ".")
+	}
+	contains := func(part string) func(v string) bool {
+		return func(v string) bool { return len(v) > len(part) && strings.Contains(address.LinkedIn(v), part) }
+	}
+	isProfile, isCompany := contains("linkedin.com/in/"), contains("linkedin.com/company/")
 	isWebsite := func(v string) bool {
-		_, _, err := address.SplitWebsite(v)
 		lower := strings.ToLower(v)
-		return err == nil && !isProfile(v) && !isCompany(v) && (strings.Contains(lower, "www.") || strings.Contains(lower, "://"))
+		if !strings.Contains(lower, "www.") && !strings.Contains(lower, "://") || isProfile(v) || isCompany(v) {
+			return false
+		}
+		_, _, err := address.SplitWebsite(v)
+		return err == nil
 	}
 	profile := isProfile
 	if _, isPerson := c.fields.Targets["first_name"]; !isPerson {
@@ -239,18 +251,24 @@ func (c *Columns[T]) guess(values [][]string, done map[string]bool) {
 
 // mostly reports whether at least four of five values, and at least one, satisfy is.
 func mostly(values []string, is func(string) bool) bool {
-	n := 0
+	others := 0
 	for _, v := range values {
 		if is(v) {
-			n++
+			continue
+		}
+		if others++; 5*others > len(values) {
+			return false
 		}
 	}
-	return n > 0 && 5*n >= 4*len(values)
+	return len(values) > 0
 }
 
 // sampleOf returns the values of each column that are not empty.
 func sampleOf(sample []Row, columns int) [][]string {
 	values := make([][]string, columns)
+	for i, all := range slices.Collect(slices.Chunk(make([]string, columns*len(sample)), max(1, len(sample)))) {
+		values[i] = all[:0]
+	}
 	for _, row := range sample {
 		for i := range min(columns, len(row.Cells)) {
 			if text := strings.TrimFunc(UnescapeFormula(row.Cells[i]), isBlank); text != "" && row.Err == nil && !isNoValue(text, false) {

@@ -135,14 +135,17 @@ func (p *Problems) UnmarshalJSON(text []byte) error {
 }
 
 // shorten cuts a text from a file, and replaces what is not text.
-func shorten(s string) string {
-	if len(s) > 4*maxShown {
-		s = s[:4*maxShown]
+func shorten(s string) string { return shortenTo(s, maxShown) }
+
+// shortenTo cuts a text from a file to a number of characters, and replaces what is not text.
+func shortenTo(s string, limit int) string {
+	if len(s) > 4*limit {
+		s = s[:4*limit]
 	}
 	s = strings.ToValidUTF8(s, "\ufffd")
 	n := 0
 	for i := range s {
-		if n++; n > maxShown {
+		if n++; n > limit {
 			return s[:i] + "…"
 		}
 	}

@@ -37,7 +37,7 @@ const (
 // Limits of the rows by which columns are recognized.
 const (
 	sampleRows  = 200
-	sampleBytes = 1 << 20
+	sampleBytes = 1 << 19
 )
 
 // Row is one row of a table: the cells of a CSV row, or the object on a line of JSON.

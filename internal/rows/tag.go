@@ -29,10 +29,13 @@ func Transliterate(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
+// foldedLetters are letters that have no decomposition.
+var foldedLetters = strings.NewReplacer("ß", "ss", "ø", "o", "œ", "oe", "æ", "ae")
+
 // foldHeader returns the name of a column for comparison: its letters and digits, without case and
 // accents.
 func foldHeader(name string) string {
-	name = strings.NewReplacer("ß", "ss", "ø", "o", "œ", "oe", "æ", "ae").Replace(strings.ToLower(norm.NFC.String(name)))
+	name = foldedLetters.Replace(strings.ToLower(norm.NFC.String(name)))
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
 			return r

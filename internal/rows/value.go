@@ -86,7 +86,9 @@ func (t *Target) fromText(text string, s Style) (v shape.Value, dropped []Droppe
 		return v, dropped
 	case shape.TypeText:
 		switch {
-		case t.Field.Format == "email":
+		case t.Field.Format == shape.SuppressedEmail && t.Field.HasFormat(bare):
+			return str(bare), nil
+		case t.Field.Format == "email" || t.Field.Format == shape.SuppressedEmail:
 			first, others, ok := Email(bare)
 			if !ok {
 				drop(text, notAddress, false)
@@ -96,7 +98,9 @@ func (t *Target) fromText(text string, s Style) (v shape.Value, dropped []Droppe
 				drop(other, onlyFirst, true)
 			}
 			return str(first), dropped
-		case t.Field.Format == "website" || t.Field.Format == "domain":
+		case t.Field.Format == shape.SuppressedDomain && t.Field.HasFormat(bare):
+			return str(bare), nil
+		case t.Field.Format == "website" || t.Field.Format == "domain" || t.Field.Format == shape.SuppressedDomain:
 			return str(website(bare)), nil
 		case t.Field.Format != "":
 			return str(bare), nil

@@ -26,7 +26,12 @@ func (e *Engine) CampaignChanged(tx *store.Tx, before, after *outreach.Campaign)
 		if after.Status != outreach.CampaignActive {
 			return nil
 		}
-		return e.startCampaign(tx, after)
+		return e.startCampaign(tx, after, true)
+	}
+	if before.IsFinished() && after.HasBegun() {
+		if err := e.askForAll(tx, after.ID); err != nil {
+			return err
+		}
 	}
 	gained := missingAudiences(after, before)
 	if len(gained) > 0 {
@@ -41,12 +46,13 @@ func (e *Engine) CampaignChanged(tx *store.Tx, before, after *outreach.Campaign)
 		}
 	}
 	if after.Status == outreach.CampaignActive && before.Status != outreach.CampaignActive {
-		return e.startCampaign(tx, after)
+		return e.startCampaign(tx, after, !before.HasBegun())
 	}
 	if after.HasBegun() {
 		for _, audience := range gained {
 			err := e.enqueueStart(tx, startWork{
 				Campaign: uuid.NullUUID{UUID: after.ID, Valid: true}, Audience: uuid.NullUUID{UUID: audience, Valid: true},
+				Named: true,
 			})
 			if err != nil {
 				return err
@@ -59,9 +65,10 @@ func (e *Engine) CampaignChanged(tx *store.Tx, before, after *outreach.Campaign)
 	return e.advanceNow(tx) // a new owner, priority or end_date can make something due
 }
 
-// startCampaign starts the sequences of a campaign, and advances those that exist.
-func (e *Engine) startCampaign(tx *store.Tx, c *outreach.Campaign) error {
-	if err := e.enqueueStart(tx, startWork{Campaign: uuid.NullUUID{UUID: c.ID, Valid: true}}); err != nil {
+// startCampaign starts the sequences of a campaign, and advances those that exist. Everybody in a campaign that
+// becomes active for the first time counts as named.
+func (e *Engine) startCampaign(tx *store.Tx, c *outreach.Campaign, isFirst bool) error {
+	if err := e.enqueueStart(tx, startWork{Campaign: uuid.NullUUID{UUID: c.ID, Valid: true}, Named: isFirst}); err != nil {
 		return err
 	}
 	return e.advanceNow(tx)
@@ -77,12 +84,18 @@ func missingAudiences(of, in *outreach.Campaign) (ids []uuid.UUID) {
 	return ids
 }
 
-// ContactsAdded starts the sequences of contacts that joined an audience of a campaign.
-func (e *Engine) ContactsAdded(tx *store.Tx, contacts []uuid.UUID) error {
+// ContactsAdded starts the sequences of contacts that joined an audience of a campaign. Contacts who were not named
+// wait until the change that made them join has ended.
+func (e *Engine) ContactsAdded(tx *store.Tx, audience uuid.UUID, contacts []uuid.UUID, why outreach.Joining) error {
 	if err := e.awaitStopJobs(tx); err != nil {
 		return err
 	}
-	return e.enqueueStart(tx, startWork{Contacts: packIDs(contacts...)})
+	if !why.Named {
+		return e.addNewcomers(tx, audience, contacts, why)
+	}
+	return e.enqueueStart(tx, startWork{
+		Audience: uuid.NullUUID{UUID: audience, Valid: true}, Contacts: packIDs(contacts...), Named: true,
+	})
 }
 
 // ContactsRemoved stops the sequences of contacts that left the last audience of a campaign.
@@ -266,9 +279,12 @@ func (e *Engine) TaskClosed(tx *store.Tx, task uuid.UUID, after *crm.Task) error
 	})
 }
 
-// OrganizationChanged advances all sequences, because the business days or the sending window may
-// have changed, or a value that was missing.
+// OrganizationChanged holds the campaigns of senders who are not allowed any more, and advances all sequences, because
+// the business days or the sending window may have changed, or a value that was missing.
 func (e *Engine) OrganizationChanged(tx *store.Tx, _, _ *identity.Organization) error {
+	if err := e.withEngine(tx, (*engineTx).holdOfOutsiders); err != nil {
+		return err
+	}
 	if err := e.recheckHeld(tx, heldByAny, uuid.Nil); err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ func (d *dispatcher) send(ctx context.Context) {
 		isHandedOver := false
 		if ctx.Err() == nil && !d.isBackedOff() && d.engine.isWanted(m) {
 			res.Result, isHandedOver = c.sendOne(m)
+			res.byService = ctx.Err() != nil
 		}
 		res.Text = hideToken(res.Text, m.email.Unsubscribe)
 		d.noteResult(res)
@@ -133,7 +134,7 @@ func (c *connection) handOver(m *outgoing) bool {
 }
 
 // isWanted reports whether a claimed message may still be sent: nothing has stopped its sequence
-// since. If that cannot be read, the message is not sent now.
+// since, and its campaign has the same sender. If that cannot be read, the message is not sent now.
 func (e *Engine) isWanted(m *outgoing) (wanted bool) {
 	err := e.store.View(m.org, func(tx *store.Tx) (err error) {
 		wanted, err = e.isWantedIn(tx, m)
@@ -155,5 +156,5 @@ func (e *Engine) isWantedIn(tx *store.Tx, m *outgoing) (bool, error) {
 		return false, err
 	}
 	reason, err := r.stopReason()
-	return err == nil && reason == "" && r.isRunning() && e.outreach.Refusal(tx, m.email.To.Email, false) == "", err
+	return err == nil && reason == "" && r.isRunning() && r.campaign.OwnerID.UUID == m.sender && e.outreach.Refusal(tx, m.email.To.Email, false) == "", err
 }

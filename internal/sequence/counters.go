@@ -25,8 +25,13 @@ type campaignCounters struct {
 	// Recent tells which of the last bounceWindow messages bounced, the newest in the lowest bit. It
 	// does not follow from the sequences.
 	Recent uint64 `json:"recent,omitzero"`
+	// RecentUnknown tells in the same way which of the last unknownWindow messages are unknown. UnknownRow
+	// are the domains of those that are unknown in a row, at most maxRefusals.
+	RecentUnknown uint64   `json:"recent_unknown,omitzero"`
+	UnknownRow    []string `json:"unknown_row,omitzero"`
 
 	isDamaged bool // what is stored cannot be read
+	shown     int  // how many newcomers the campaign shows
 }
 
 // stepCounters count the sequences of a campaign by the status of one step.
@@ -78,8 +83,14 @@ func (c *campaignCounters) add(s *Sequence, n int) {
 		c.Stopped += n
 		addTo(c.Reasons, string(s.Reason), n)
 	}
+	c.Sent += n * s.state.Earlier.Sent
+	c.Captured += n * s.state.Earlier.Captured
+	c.Failed += n * s.state.Earlier.Failed
 	for i := range s.History {
 		h := &s.History[i]
+		if s.state.Steps[i].Gone {
+			continue
+		}
 		step := c.step(h.StepIndex)
 		switch h.Status {
 		case StepWaiting:
@@ -108,6 +119,14 @@ func (c *campaignCounters) add(s *Sequence, n int) {
 		}
 	}
 }
+
+// newcomers returns how many sequences await confirmation.
+func (c *campaignCounters) newcomers() int {
+	return c.NotStartedReasons[string(StopAwaitingConfirmation)]
+}
+
+// enrolled returns the number of sequences.
+func (c *campaignCounters) enrolled() int { return c.NotStarted + c.Active + c.Completed + c.Stopped }
 
 // addTo adds n to the count of a key, and removes counts that are zero.
 func addTo(counts map[string]int, key string, n int) {
@@ -138,6 +157,7 @@ func (x *engineTx) countersOf(campaign uuid.UUID) (c *campaignCounters, err erro
 		if err != nil {
 			return nil, err
 		}
+		c.shown = c.newcomers()
 		x.counters[campaign] = c
 	}
 	return c, nil
@@ -154,6 +174,12 @@ func (x *engineTx) saveCounters() error {
 			return err
 		}
 		x.engine.counters.Put(x.tx, id, 0, body)
+		if c.newcomers() == c.shown {
+			continue
+		}
+		if err := x.engine.outreach.SetNewcomers(x.tx, id, c.newcomers()); err != nil && !isGone(err) {
+			return err
+		}
 	}
 	clear(x.counters)
 	return nil
@@ -192,6 +218,9 @@ func (e *Engine) verifyCounters(tx *store.Tx, report store.Report) error {
 				return err
 			}
 			e.counters.Put(tx, campaign, 0, body)
+			if err := e.outreach.SetNewcomers(tx, campaign, want.newcomers()); err != nil && !isGone(err) {
+				return err
+			}
 		}
 		report(tx.Writable(), "campaign %s: its counters do not match its sequences", campaign)
 	}
@@ -200,6 +229,6 @@ func (e *Engine) verifyCounters(tx *store.Tx, report store.Report) error {
 
 // equal compares the totals.
 func (c *campaignCounters) equal(o *campaignCounters) bool {
-	return c.NotStarted == o.NotStarted && c.Captured == o.Captured && c.Active == o.Active && c.Completed == o.Completed && c.Stopped == o.Stopped &&
+	return c.NotStarted == o.NotStarted && c.newcomers() == o.newcomers() && c.Captured == o.Captured && c.Active == o.Active && c.Completed == o.Completed && c.Stopped == o.Stopped &&
 		c.Sent == o.Sent && c.Failed == o.Failed && c.OpenTasks == o.OpenTasks
 }

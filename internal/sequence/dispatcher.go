@@ -35,7 +35,8 @@ type outgoing struct {
 type result struct {
 	*outgoing
 	mail.Result
-	stored chan struct{} // closed when the result is stored, or cannot be stored now; then nil
+	byService bool          // the service stopped before the mail server answered
+	stored    chan struct{} // closed when the result is stored, or cannot be stored now; then nil
 }
 
 const (

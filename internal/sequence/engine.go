@@ -52,7 +52,11 @@ type Engine struct {
 	recipients *store.Parts  // by hash of the address: the last email to it, see recipient.go
 	parts      *store.Parts  // by organization, see org_jobs.go
 	stops      store.Counter // counts stopped sequences
+	newcomers  *store.Sets   // by change and audience: contacts who wait until the change has ended, see newcomers.go
+	changes    *store.Parts  // by change: what is known of it, see newcomers.go
+	ownChange  *store.TxValue[uuid.UUID]
 	current    *store.TxValue[*engineTx]
+	forecasts  *forecastCache
 
 	clock         *sequenceClock
 	unsubscribing signer
@@ -69,6 +73,8 @@ type Options struct {
 	Speed        float64 // of the clock that sequences follow; 1, the default, is real time
 	// PublicURL returns the base of the links in messages.
 	PublicURL func() string
+	// IsRunning reports whether a change of many records, such as an import, still runs.
+	IsRunning func(tx *store.Tx, operation uuid.UUID) bool
 	// Transport returns what delivers the messages of a sender. Nil means that they stay in the
 	// outbox.
 	Transport   func(sender uuid.UUID) Transport
@@ -87,7 +93,9 @@ func New(st *store.Store, id *identity.Identity, c *crm.CRM, o *outreach.Outreac
 		counters: store.NewParts("campaigns.counts"), ledgers: store.NewParts("senders.sent"),
 		recipients: store.NewParts("recipients.last"),
 		parts:      store.NewParts("outreach"), stops: store.NewCounter("sequence_stops"),
-		current: store.NewTxValue[*engineTx](),
+		current: store.NewTxValue[*engineTx](), forecasts: newForecastCache(),
+		newcomers: store.NewSets("campaigns.newcomers"), changes: store.NewParts("campaigns.changes"),
+		ownChange: store.NewTxValue[uuid.UUID](),
 	}
 	e.clock = &sequenceClock{store: st, parts: e.parts, log: opt.Log, speed: opt.Speed}
 	e.dispatcher = newDispatcher(e)
@@ -120,7 +128,8 @@ func (e *Engine) Lists() []*index.Kind { return []*index.Kind{e.SequenceList, e.
 func (e *Engine) Jobs() map[string]worker.Handler {
 	return map[string]worker.Handler{
 		advanceJob: e.advance, startJob: e.runStartJob, startAllJob: e.runStartAllJob, stopJob: e.runStopJob,
-		releaseJob: e.runReleaseJob, retryJob: e.runRetryJob,
+		releaseJob: e.runReleaseJob, retryJob: e.runRetryJob, restartJob: e.runRestartJob,
+		reopenJob: e.runReopenJob, judgeJob: e.runJudgeJob, admitJob: e.runAdmitJob,
 	}
 }
 
@@ -154,6 +163,7 @@ func (e *Engine) Verify(tx *store.Tx, report store.Report) error {
 		e.sequences.Verify, e.messages.Verify,
 		e.verifyCounters, // writes damaged counters again
 		e.counters.Verify, e.ledgers.Verify, e.recipients.Verify, e.parts.Verify,
+		e.newcomers.Verify, e.changes.Verify,
 	} {
 		if err := verify(tx, report); err != nil {
 			return err

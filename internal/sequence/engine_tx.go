@@ -27,6 +27,7 @@ type engineTx struct {
 	compiled   map[templateVersion]*template.Compiled
 	senders    map[uuid.UUID]*sender
 	counters   map[uuid.UUID]*campaignCounters
+	forecasts  map[uuid.UUID]senderForecast // by sender
 
 	capacity       int         // how many messages may still be claimed for the dispatcher
 	lacksCapacity  bool        // a due message waits for capacity only
@@ -45,7 +46,7 @@ func (e *Engine) newEngineTx(tx *store.Tx) *engineTx {
 		engine: e, tx: tx, now: e.clock.now(tx), recipients: e.crm.Recipients(tx),
 		campaigns: map[uuid.UUID]*outreach.Campaign{}, versions: map[uuid.UUID]uint32{},
 		compiled: map[templateVersion]*template.Compiled{}, senders: map[uuid.UUID]*sender{},
-		counters: map[uuid.UUID]*campaignCounters{},
+		counters: map[uuid.UUID]*campaignCounters{}, forecasts: map[uuid.UUID]senderForecast{},
 	}
 }
 

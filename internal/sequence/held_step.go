@@ -24,12 +24,17 @@ const (
 	heldByContact  = 'p'
 	heldByAccount  = 'a'
 	heldByAny      = 'o' // with the zero id: all held sequences of the organization
+
+	heldByAdmission = 'n' // by campaign: sequences that await confirmation
 )
 
 func heldKey(by byte, id uuid.UUID) []byte { return append([]byte{by}, id[:]...) }
 
 func (s *Sequence) heldKeys() (keys [][]byte) {
-	if !s.hasStep(StepHeld) {
+	if s.awaitsConfirmation() {
+		return [][]byte{heldKey(heldByAdmission, s.CampaignID)}
+	}
+	if !s.isActive() || !s.hasStep(StepHeld) {
 		return nil
 	}
 	keys = [][]byte{
@@ -89,6 +94,9 @@ func (r *sequenceRun) reviewHeldSteps() error {
 
 // recheckHeld checks the sequences with held steps under a key.
 func (e *Engine) recheckHeld(tx *store.Tx, by byte, id uuid.UUID) error {
+	if tx.Actor().Undo { // nobody is written to because of an undo
+		return nil
+	}
 	key := heldKey(by, id)
 	ids, err := e.sequences.IDs(tx, byHeldStep, key, maxStopsPerChange+1)
 	if err != nil {

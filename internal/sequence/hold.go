@@ -39,6 +39,28 @@ func (x *engineTx) holdCampaignsOf(sender uuid.UUID, reason outreach.HoldReason,
 	return nil
 }
 
+// holdOfOutsiders holds the running campaigns of active senders whose addresses are outside the sender domains.
+func (x *engineTx) holdOfOutsiders() error {
+	outside, err := x.engine.identity.UsersOutsideSenderDomains(x.tx)
+	if err != nil {
+		return err
+	}
+	for _, user := range outside {
+		if !user.Active {
+			continue
+		}
+		problem, err := x.engine.identity.SenderProblem(x.tx, user.ID)
+		if err != nil {
+			return err
+		}
+		detail := "The owner of the campaign cannot send: " + problem + "."
+		if err := x.holdCampaignsOf(user.ID, outreach.HeldSenderNotAllowed, detail); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // TransportName returns the name of what delivers the messages of a sender.
 func (e *Engine) TransportName(sender uuid.UUID) string {
 	if e.Options.Transport(sender) == nil {
@@ -47,12 +69,13 @@ func (e *Engine) TransportName(sender uuid.UUID) string {
 	return "smtp"
 }
 
-// reopenStep lets a step that has failed wait again. It removes the steps that were scheduled because
-// it had failed, unless something has come of them.
+// reopenStep lets a step that has ended wait again. It removes the steps that were scheduled because
+// it had ended, unless something has come of them.
 func (r *sequenceRun) reopenStep(i int) {
 	h := &r.s.History[i]
 	ended := h.At
 	h.Status, h.At = StepWaiting, shape.Time{}
+	r.s.state.Steps[i].Undecided = false
 	r.s.Status, r.s.Reason = SequenceActive, ""
 	for j := len(r.s.History) - 1; j > i; j-- {
 		later := &r.s.History[j]

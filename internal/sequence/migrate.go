@@ -108,33 +108,35 @@ func (x *engineTx) checkTransports() error {
 		return err
 	}
 	for _, id := range ids {
-		c, err := x.campaign(id)
-		if isGone(err) {
-			continue // it does not send
-		}
-		if err != nil {
-			return err
-		}
-		transport := x.engine.TransportName(c.OwnerID.UUID)
-		if !c.HasBegun() || string(c.Transport) == transport {
-			continue
-		}
-		counters, err := x.countersOf(id)
-		if err != nil {
-			return err
-		}
-		was := c.Transport
-		if err := x.engine.outreach.SetTransport(x.tx, id, transport); err != nil {
-			return err
-		}
-		if was == "" || counters.Captured == 0 {
-			continue
-		}
-		err = x.hold(id, outreach.HeldTransportChanged,
-			"The service was started with mail.transport "+transport+". Messages of the campaign were captured before and not sent.")
-		if err != nil {
+		if err := x.checkTransport(id); err != nil && !isGone(err) { // a damaged campaign does not send
 			return err
 		}
 	}
 	return nil
+}
+
+// checkTransport records what a running campaign runs with, and holds it if that has changed and it has
+// captured messages.
+func (x *engineTx) checkTransport(id uuid.UUID) error {
+	c, err := x.campaign(id)
+	if err != nil || c == nil {
+		return err
+	}
+	transport := x.engine.TransportName(c.OwnerID.UUID)
+	if !c.HasBegun() || string(c.Transport) == transport {
+		return nil
+	}
+	counters, err := x.countersOf(id)
+	if err != nil {
+		return err
+	}
+	was := c.Transport
+	if err := x.engine.outreach.SetTransport(x.tx, id, transport); err != nil {
+		return err
+	}
+	if was == "" || counters.Captured == 0 {
+		return nil
+	}
+	return x.hold(id, outreach.HeldTransportChanged,
+		"The service was started with mail.transport "+transport+". Messages of the campaign were captured before and not sent.")
 }

@@ -81,7 +81,7 @@ func (e *Engine) interruptedMessages(tx *store.Tx) (results []result, err error)
 				return nil, err
 			}
 			results = append(results, result{
-				outgoing: &outgoing{message: doc, sequence: store.Doc[Sequence]{ID: doc.Record.SequenceID}}, Result: res,
+				outgoing: &outgoing{message: doc, sequence: store.Doc[Sequence]{ID: doc.Record.SequenceID}}, Result: res, byService: true,
 			})
 		}
 	}

@@ -23,7 +23,8 @@ const (
 	// acceptedWithin is how recently the server must have accepted another recipient from a sender
 	// for an unexplained refusal of a recipient to count as a bounce.
 	acceptedWithin = time.Hour
-	// A sender is paused after maxRefusals refusals in a row over at least minRefusalDomains domains.
+	// A sender is paused after maxRefusals refusals in a row over at least minRefusalDomains domains. As
+	// many unknown messages hold a campaign.
 	maxRefusals       = 5
 	minRefusalDomains = 3
 	// A campaign is held when maxBounces of its last bounceWindow messages bounced.
@@ -99,16 +100,21 @@ func (x *engineTx) noteRefusal(s *sender, m *Message, res mail.Result) error {
 	s.hasChanged = true
 	var domains []string
 	for _, r := range s.refusals {
-		if !slices.Contains(domains, r.Domain) {
-			domains = append(domains, r.Domain)
-		}
+		domains = append(domains, r.Domain)
 	}
-	if len(s.refusals) < maxRefusals || len(domains) < minRefusalDomains {
+	if !isRowOfFailures(domains) {
 		return nil
 	}
 	refused := s.refusals
 	s.refusals = nil
 	return x.pauseSender(s, refused, res.Text)
+}
+
+// isRowOfFailures reports whether the domains of messages that failed in a row are so many, and of so
+// many kinds, that the mail server or the sender is at fault.
+func isRowOfFailures(domains []string) bool {
+	different := slices.Compact(slices.Sorted(slices.Values(domains)))
+	return len(domains) >= maxRefusals && len(different) >= minRefusalDomains
 }
 
 // resumeSender ends the pause of a sender. Other campaigns of the sender stay held.
@@ -163,7 +169,7 @@ func (r *sequenceRun) requeue(message uuid.UUID) error {
 		return err
 	}
 	r.reopenStep(i)
-	r.s.state.MarkQueued(m.StepIndex, m.state.HeaderID)
+	r.s.state.MarkQueued(r.s.History[i].StepIndex, m.state.HeaderID)
 	// Several emails of the sequence may have been refused. With slots they are sent in order.
 	state := &r.s.state.Steps[i]
 	state.Retry, state.NeedsSlot = shape.At(r.x.now), true

@@ -12,7 +12,6 @@ import (
 	"prospector/internal/outreach"
 	"prospector/internal/record"
 	"prospector/internal/shape"
-	"prospector/internal/template"
 	"prospector/store"
 )
 
@@ -20,6 +19,7 @@ import (
 type ReleaseBody struct {
 	Overdue  shape.Text `json:"overdue" rule:"enum=send|skip" doc:"What becomes of the steps whose time has passed. Required if there are any."`
 	Captured shape.Text `json:"captured" rule:"enum=restart|keep" doc:"What becomes of captured messages: restart begins their sequences again, keep treats them as sent. Required if there are any and messages are sent now."`
+	Unknown  shape.Text `json:"unknown" rule:"enum=sent|retry|keep" doc:"What becomes of messages that the mail server did not confirm: sent counts them as sent, retry sends them again, keep leaves them unknown, and the next emails to their recipients start new threads. Required if the campaign is held because of them."`
 	DryRun   bool       `json:"dry_run" doc:"Only return what would happen."`
 }
 
@@ -30,10 +30,13 @@ const (
 
 // Released is the result of a release.
 type Released struct {
-	Campaign  outreach.Campaign `json:"campaign"`
-	ToSend    int               `json:"to_send" doc:"The number of overdue steps that happen now."`
-	ToSkip    int               `json:"to_skip" doc:"The number of overdue steps that are skipped."`
-	ToRestart int               `json:"to_restart" doc:"The number of sequences that begin again."`
+	Campaign     outreach.Campaign `json:"campaign"`
+	ToSend       int               `json:"to_send" doc:"The number of overdue steps that happen now."`
+	ToSkip       int               `json:"to_skip" doc:"The number of overdue steps that are skipped."`
+	ToRestart    int               `json:"to_restart" doc:"The number of sequences that begin again."`
+	MayDuplicate int               `json:"may_duplicate" doc:"The number of unknown messages that are sent again. They may have been delivered."`
+
+	figures releaseFigures
 }
 
 // releaseJob is the kind of job that applies a release to the sequences of a campaign.
@@ -44,6 +47,7 @@ type releaseWork struct {
 	Campaign      uuid.UUID
 	Before        shape.Time // steps that were due by then are overdue
 	Skip, Restart bool
+	Unknown       shape.Text
 }
 
 // Release continues a held campaign. It fails with campaign_not_held if the campaign is not held, and
@@ -71,20 +75,26 @@ func (e *Engine) releaseCampaign(
 	if err := e.checkReleasable(tx, c); err != nil {
 		return out, err
 	}
-	figures, err := e.releaseFigures(tx, c)
+	if c.IsReopening() { // its figures are not known before its sequences continue
+		return out, fault.New(fault.CampaignHeld, "the campaign is being reopened: try again in a moment")
+	}
+	figures, err := e.releaseFigures(tx, c, body)
 	if err != nil {
 		return out, err
 	}
+	out = figures.result(body)
 	if figures.overdue > 0 && body.Overdue == "" && (body.Captured != capturedRestart || figures.overdueKept > 0) {
 		p.Invalid("overdue", "required, because %d steps are overdue: send or skip", figures.overdue)
 	}
 	if figures.captured > 0 && body.Captured == "" && e.TransportName(c.OwnerID.UUID) != "outbox" {
 		p.Invalid("captured", "required, because %d sequences have captured messages: restart or keep", figures.captured)
 	}
+	if figures.unknown > 0 && body.Unknown == "" && c.Held.Reason == outreach.HeldDeliveryUnknown {
+		p.Invalid("unknown", "required, because the mail server did not confirm %d messages: sent, retry or keep", figures.unknown)
+	}
 	if err := p.Err(); err != nil {
 		return out, err
 	}
-	out = figures.result(body)
 	if !body.DryRun {
 		if err := e.release(tx, c, body); err != nil {
 			return out, err
@@ -103,11 +113,18 @@ func (e *Engine) checkReleasable(tx *store.Tx, c *outreach.Campaign) error {
 		return nil
 	}
 	owner, err := e.identity.Users.Get(tx, c.OwnerID.UUID)
-	if err != nil || owner.Record.Active {
+	if err != nil {
 		return err
 	}
-	return fault.New(fault.CampaignHeld, "the owner of the campaign, %s, is inactive: choose another owner or activate this one",
-		owner.Record.Email)
+	if !owner.Record.Active {
+		return fault.New(fault.CampaignHeld, "the owner of the campaign, %s, is inactive: choose another owner or activate this one",
+			owner.Record.Email)
+	}
+	problem, err := e.identity.SenderProblem(tx, owner.ID)
+	if err != nil || problem == "" {
+		return err
+	}
+	return fault.New(fault.CampaignHeld, "the owner of the campaign cannot send: %s: choose another owner", problem)
 }
 
 // releaseFigures count what a release decides about.
@@ -115,9 +132,12 @@ type releaseFigures struct {
 	overdue     int // steps
 	overdueKept int // those of sequences without captured messages
 	captured    int // sequences
+	unknown     int // messages that the mail server did not confirm
+	sendAgain   int // those of them that can be sent again
 }
 
 func (f releaseFigures) result(body ReleaseBody) (out Released) {
+	out.figures = f
 	overdue := f.overdue
 	if body.Captured == capturedRestart {
 		overdue, out.ToRestart = f.overdueKept, f.captured
@@ -127,62 +147,96 @@ func (f releaseFigures) result(body ReleaseBody) (out Released) {
 	} else {
 		out.ToSend = overdue
 	}
+	if body.Unknown == unknownRetry {
+		out.MayDuplicate = f.sendAgain
+	}
 	return out
 }
 
-func (e *Engine) releaseFigures(tx *store.Tx, c *outreach.Campaign) (f releaseFigures, err error) {
-	overdue, captured, err := e.sequencesToRelease(tx, c.ID, e.clock.now(tx))
+func (e *Engine) releaseFigures(tx *store.Tx, c *outreach.Campaign, body ReleaseBody) (f releaseFigures, err error) {
+	x := e.newEngineTx(tx)
+	ids, err := e.sequencesToRelease(tx, c.ID, x.now)
 	if err != nil {
 		return f, err
 	}
-	f.captured = len(captured)
-	for _, id := range overdue {
+	f.captured = len(ids.captured)
+	overdue := map[uuid.UUID]int{}
+	for _, id := range ids.overdue {
 		doc, err := e.sequences.Get(tx, id)
 		if err != nil {
 			return f, err
 		}
-		steps := len(doc.Record.overdueSteps(e.clock.now(tx)))
+		steps := len(doc.Record.overdueSteps(x.now))
+		overdue[id] = steps
 		f.overdue += steps
 		if !doc.Record.canRestart() {
 			f.overdueKept += steps
 		}
 	}
+	for _, id := range ids.unknown {
+		r, err := x.load(store.Doc[Sequence]{ID: id})
+		if err != nil {
+			return f, err
+		}
+		f.unknown += len(r.s.undecidedSteps())
+		if body.Unknown != unknownRetry {
+			continue
+		}
+		steps, err := r.stepsToSendAgain()
+		if err != nil {
+			return f, err
+		}
+		f.sendAgain += len(steps)
+		if err := r.decideUnknown(releaseWork{Before: shape.At(x.now), Unknown: unknownRetry}); err != nil {
+			return f, err
+		}
+		gone := overdue[id] - len(r.s.overdueSteps(x.now)) // they follow the emails that are sent again
+		f.overdue -= gone
+		if !r.s.canRestart() {
+			f.overdueKept -= gone
+		}
+	}
 	return f, nil
 }
 
-// sequencesToRelease returns the sequences of a campaign with overdue steps, and those with captured
-// messages that can begin again.
-func (e *Engine) sequencesToRelease(
-	tx *store.Tx, campaign uuid.UUID, now time.Time,
-) (overdue, captured []uuid.UUID, err error) {
+// releasedSequences are the sequences of a campaign that a release can change.
+type releasedSequences struct {
+	overdue  []uuid.UUID // with overdue steps
+	captured []uuid.UUID // with captured messages that can begin again
+	unknown  []uuid.UUID // with messages that the mail server did not confirm
+}
+
+// sequencesToRelease returns the sequences of a campaign that a release at a time can change.
+func (e *Engine) sequencesToRelease(tx *store.Tx, campaign uuid.UUID, now time.Time) (s releasedSequences, err error) {
 	for _, key := range []string{byImmediate, byEmail} {
 		err := e.sequences.Range(tx, key, campaign[:], func(k []byte, id uuid.UUID) bool {
 			if !slices.Equal(k[:16], campaign[:]) || timeOfDueKey(k).After(now) {
 				return false
 			}
-			overdue = append(overdue, id)
+			s.overdue = append(s.overdue, id)
 			return true
 		})
 		if err != nil {
-			return nil, nil, err
+			return s, err
 		}
 	}
-	slices.SortFunc(overdue, store.CompareIDs)
-	overdue = slices.Compact(overdue)
+	slices.SortFunc(s.overdue, store.CompareIDs)
+	s.overdue = slices.Compact(s.overdue)
 	all, err := e.sequences.IDs(tx, byCaptured, campaign[:], 0)
 	if err != nil {
-		return nil, nil, err
+		return s, err
 	}
 	for _, id := range all {
 		doc, err := e.sequences.Get(tx, id)
 		if err != nil {
-			return nil, nil, err
+			return s, err
 		}
 		if doc.Record.canRestart() {
-			captured = append(captured, id)
+			s.captured = append(s.captured, id)
 		}
 	}
-	return overdue, captured, nil
+	s.unknown, err = e.undecidedSequences(tx, campaign)
+	return s, err
 }
 
 // overdueSteps returns the positions of the steps that are due.
@@ -234,7 +288,7 @@ func (e *Engine) release(tx *store.Tx, c *outreach.Campaign, body ReleaseBody) e
 	}
 	_, err := tx.Enqueue(releaseJob, tx.Now(), releaseWork{
 		Campaign: c.ID, Before: shape.At(e.clock.now(tx)),
-		Skip: body.Overdue == overdueSkip, Restart: body.Captured == capturedRestart,
+		Skip: body.Overdue == overdueSkip, Restart: body.Captured == capturedRestart, Unknown: body.Unknown,
 	})
 	return err
 }
@@ -246,11 +300,14 @@ func (e *Engine) runReleaseJob(ctx context.Context, job store.Job) error {
 	}
 	var ids []uuid.UUID
 	err := e.store.View(job.Org, func(tx *store.Tx) error {
-		overdue, captured, err := e.sequencesToRelease(tx, work.Campaign, work.Before.Std())
-		if !work.Skip {
-			overdue = nil
+		s, err := e.sequencesToRelease(tx, work.Campaign, work.Before.Std())
+		ids = s.captured
+		if work.Skip {
+			ids = append(ids, s.overdue...)
 		}
-		ids = append(overdue, captured...)
+		if work.Unknown != "" {
+			ids = append(ids, s.unknown...)
+		}
 		slices.SortFunc(ids, store.CompareIDs)
 		ids = slices.Compact(ids) // what begins again must not be skipped
 		return err
@@ -274,14 +331,20 @@ func (e *Engine) runReleaseJob(ctx context.Context, job store.Job) error {
 
 // release applies a release to the sequence. It is idempotent.
 func (r *sequenceRun) release(work releaseWork) error {
+	if err := r.decideUnknown(work); err != nil {
+		return err
+	}
 	if r.s.canRestart() {
 		if work.Restart {
 			return r.restart()
 		}
 		r.s.state.Thread.Restart() // nobody has received what the next email would reply to
 	}
-	if !work.Skip || !r.s.isOpen() {
+	if !r.s.isOpen() {
 		return nil
+	}
+	if !work.Skip {
+		return r.advance()
 	}
 	const reason = "overdue when the campaign was released"
 	for _, i := range r.s.overdueSteps(work.Before.Std()) {
@@ -311,20 +374,11 @@ func (r *sequenceRun) restart() error {
 			}
 		}
 	}
-	r.s.Status, r.s.Reason, r.s.StartedAt, r.s.History = SequenceNotStarted, "", shape.Time{}, []HistoryStep{}
-	r.s.state.Steps, r.s.state.Thread, r.s.state.ThreadAddress = nil, template.Thread{}, ""
-	r.compiled = nil
-	return r.begin()
+	return r.beginOver()
 }
 
 // repeatCaptured lets the captured steps wait again.
 func (r *sequenceRun) repeatCaptured() error {
-	for _, i := range slices.Backward(r.s.capturedSteps()) { // a step removes those that followed from it
-		r.s.state.MarkUnsent(r.s.History[i].StepIndex, r.s.History[i].MessageID)
-		r.reopenStep(i)
-		h := &r.s.History[i]
-		h.MessageID = uuid.NullUUID{}
-		h.Reason += "; sent again, because it was captured"
-	}
+	r.reopenEmails(r.s.capturedSteps(), "; sent again, because it was captured", shape.Time{})
 	return r.advance()
 }

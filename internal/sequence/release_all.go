@@ -2,8 +2,8 @@ package sequence
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"errors"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -21,11 +21,17 @@ type ReleasedCampaign struct {
 	ToSend       int                 `json:"to_send"`
 	ToSkip       int                 `json:"to_skip"`
 	ToRestart    int                 `json:"to_restart"`
-	StillHeld    string              `json:"still_held,omitempty"` // why the campaign cannot be released
+	MayDuplicate int                 `json:"may_duplicate"`
+	Overdue      int                 `json:"overdue"`  // steps whose time has passed
+	Captured     int                 `json:"captured"` // sequences with captured messages
+	Unknown      int                 `json:"unknown"`  // messages that the mail server did not confirm
+	// Needs are the members of ReleaseBody that must be given, and why.
+	Needs     []fault.Detail `json:"needs,omitempty"`
+	StillHeld string         `json:"still_held,omitempty"` // why the campaign cannot be released
 }
 
-// ReleaseAll releases the held campaigns of all organizations. It releases none if the body leaves
-// something open that matters for one of them. Campaigns whose reason still holds stay held.
+// ReleaseAll releases the held campaigns of all organizations. It releases none if one of them needs
+// a decision that the body lacks. Campaigns whose reason still holds stay held.
 func (e *Engine) ReleaseAll(ctx context.Context, body ReleaseBody) (all []ReleasedCampaign, err error) {
 	all = []ReleasedCampaign{} // encoded as [], not null
 	orgs, err := e.store.Organizations()
@@ -34,10 +40,9 @@ func (e *Engine) ReleaseAll(ctx context.Context, body ReleaseBody) (all []Releas
 	}
 	check := body
 	check.DryRun = true
-	var open []string
 	for _, org := range orgs {
 		err := e.store.View(org, func(tx *store.Tx) error {
-			released, err := e.releaseHeld(tx, check, &open)
+			released, err := e.releaseHeld(tx, check)
 			all = append(all, released...)
 			return err
 		})
@@ -45,15 +50,13 @@ func (e *Engine) ReleaseAll(ctx context.Context, body ReleaseBody) (all []Releas
 			return nil, err
 		}
 	}
-	if len(open) > 0 {
-		return all, fault.New(fault.ValidationFailed, "%s", strings.Join(open, "; "))
-	}
-	if body.DryRun {
+	isOpen := slices.ContainsFunc(all, func(c ReleasedCampaign) bool { return len(c.Needs) > 0 })
+	if body.DryRun || isOpen {
 		return all, nil
 	}
 	for _, org := range orgs {
 		err := e.store.Update(ctx, org, store.Actor{Operation: "resume"}, func(tx *store.Tx) error {
-			_, err := e.releaseHeld(tx, body, &open)
+			_, err := e.releaseHeld(tx, body)
 			return err
 		})
 		if err != nil {
@@ -63,9 +66,8 @@ func (e *Engine) ReleaseAll(ctx context.Context, body ReleaseBody) (all []Releas
 	return all, nil
 }
 
-// releaseHeld releases the held campaigns of an organization. It appends what the body leaves open to
-// open.
-func (e *Engine) releaseHeld(tx *store.Tx, body ReleaseBody, open *[]string) (all []ReleasedCampaign, err error) {
+// releaseHeld releases the held campaigns of an organization.
+func (e *Engine) releaseHeld(tx *store.Tx, body ReleaseBody) (all []ReleasedCampaign, err error) {
 	ids, err := e.outreach.CampaignsWith(tx, outreach.CampaignDraft, outreach.CampaignActive, outreach.CampaignPaused)
 	if err != nil {
 		return nil, err
@@ -84,13 +86,15 @@ func (e *Engine) releaseHeld(tx *store.Tx, body ReleaseBody, open *[]string) (al
 		case fault.CampaignHeld:
 			c.StillHeld = err.Error()
 		case fault.ValidationFailed:
-			*open = append(*open, fmt.Sprintf("campaign %q: %s", c.Name, err))
+			invalid, _ := errors.AsType[*fault.Error](err)
+			c.Needs = invalid.Details
 		default:
 			if err != nil {
 				return nil, err
 			}
 		}
-		c.ToSend, c.ToSkip, c.ToRestart = released.ToSend, released.ToSkip, released.ToRestart
+		c.ToSend, c.ToSkip, c.ToRestart, c.MayDuplicate = released.ToSend, released.ToSkip, released.ToRestart, released.MayDuplicate
+		c.Overdue, c.Captured, c.Unknown = released.figures.overdue, released.figures.captured, released.figures.unknown
 		all = append(all, c)
 	}
 	return all, nil

@@ -44,7 +44,8 @@ func (x *engineTx) storeResult(doc store.Doc[Message], res result) error {
 	var from *sender
 	err := x.updateKnown(res.sequence, func(r *sequenceRun) (err error) {
 		if r.campaign != nil {
-			if from, err = x.sender(r.campaign.OwnerID.UUID); err != nil && !store.IsDamagedRecord(err) {
+			// The campaign may have got another sender since.
+			if from, err = x.sender(cmp.Or(res.sender, r.campaign.OwnerID.UUID)); err != nil && !store.IsDamagedRecord(err) {
 				return err
 			}
 		}
@@ -68,7 +69,10 @@ func (x *engineTx) storeResult(doc store.Doc[Message], res result) error {
 	if err := x.noteRefusal(from, &doc.Record, res.Result); err != nil {
 		return err
 	}
-	return x.noteBounce(doc.Record.CampaignID, res.Status)
+	if err := x.noteBounce(doc.Record.CampaignID, res.Status); err != nil {
+		return err
+	}
+	return x.noteUnknown(&doc.Record, res)
 }
 
 // storeResult updates a message and its step with the result, and continues the sequence.
@@ -88,6 +92,7 @@ func (r *sequenceRun) storeResult(doc store.Doc[Message], res result) error {
 	case res.Status == mail.Unknown:
 		m.Status = MessageUnknown
 		r.finishStep(i, StepUnknown, res.Text)
+		state.Undecided = !res.byService
 	case res.Status == mail.Rejected || res.Status == mail.Bounced || res.Status == mail.Deferred && retry.IsZero():
 		m.Status = MessageFailed
 		r.finishStep(i, StepFailed, res.Text)

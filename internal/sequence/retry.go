@@ -136,11 +136,6 @@ func (s *Sequence) stepsToRetry(work retryWork) (steps []int) {
 
 // tryAgain lets the selected steps of the sequence wait for their slots again.
 func (r *sequenceRun) tryAgain(work retryWork) error {
-	for _, i := range r.s.stepsToRetry(work) {
-		r.reopenStep(i)
-		h := &r.s.History[i]
-		h.MessageID = uuid.NullUUID{}
-		h.Reason += "; tried again"
-	}
+	r.reopenEmails(r.s.stepsToRetry(work), "; tried again", shape.Time{})
 	return r.advance()
 }

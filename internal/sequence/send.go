@@ -7,12 +7,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/internal/address"
 	"prospector/internal/mail"
 	"prospector/internal/outreach"
 	"prospector/internal/planner"
 	"prospector/internal/shape"
-	"prospector/internal/template"
 	"prospector/store"
 )
 
@@ -106,7 +104,7 @@ func (r *sequenceRun) sendEmail(i int, from *sender, t Transport, slot planner.S
 	if err != nil {
 		return err
 	}
-	if err := r.dropMisaddressed(i); err != nil {
+	if _, err := r.dropMisaddressed(i, from); err != nil {
 		return err
 	}
 	h := &r.s.History[i]
@@ -133,27 +131,6 @@ func (r *sequenceRun) sendEmail(i int, from *sender, t Transport, slot planner.S
 	return nil // the email is sent, and what follows waits
 }
 
-// dropMisaddressed fails a message that was to be sent again to an address that the contact no longer
-// has, so that the step composes another one.
-func (r *sequenceRun) dropMisaddressed(i int) error {
-	h := &r.s.History[i]
-	if !h.MessageID.Valid {
-		return nil
-	}
-	doc, err := r.x.engine.messages.Get(r.x.tx, h.MessageID.UUID)
-	if err != nil || address.Key(doc.Record.To) == address.Key(r.recipient.Email) {
-		return err
-	}
-	if err := r.failMessage(i, "the contact has another address now"); err != nil {
-		return err
-	}
-	r.s.state.MarkUnsent(h.StepIndex, h.MessageID)
-	h.MessageID = uuid.NullUUID{}
-	state := &r.s.state.Steps[i]
-	state.Retry, state.NeedsSlot = shape.Time{}, false // else the next message would be due while it is in flight
-	return nil
-}
-
 // takeSlot takes the slot in which the email of a step is sent, and explains it.
 func (r *sequenceRun) takeSlot(i int, from *sender, slot planner.Slot) error {
 	h := &r.s.History[i]
@@ -172,56 +149,6 @@ func (r *sequenceRun) takeSlot(i int, from *sender, slot planner.Slot) error {
 	from.ledger.Take(slot)
 	from.hasChanged = true
 	return nil
-}
-
-// composition is the text of an email, and the thread that it belongs to.
-type composition struct {
-	subject, body string
-	composer      *template.Composer
-}
-
-// compose composes the email of a step, and returns the tokens that have no value.
-func (r *sequenceRun) compose(i int, from *sender) (email composition, missing []string, err error) {
-	c, err := r.templateOf(i)
-	if err != nil {
-		return email, nil, err
-	}
-	values, err := r.x.values(c, from, &r.recipient)
-	if err != nil {
-		return email, nil, err
-	}
-	thread := &r.s.state.Thread
-	key := address.Key(r.recipient.Email)
-	if sentTo := r.s.state.ThreadAddress; sentTo != "" && sentTo != key {
-		thread.Restart()
-	}
-	r.s.state.ThreadAddress = key
-	email.composer = thread.Composer(c)
-	body, subject, missing := email.composer.Compose(nil, c.Step(r.s.History[i].StepIndex), values)
-	email.subject, email.body = subject, string(body)
-	return email, missingTokens(missing), nil
-}
-
-// templateOf returns the content that the email of a step is composed from: the one that the sequence
-// started with. An email that was held is composed from the newest one, unless that lacks the email.
-func (r *sequenceRun) templateOf(i int) (*template.Compiled, error) {
-	h := &r.s.History[i]
-	if !r.s.state.Steps[i].Newest {
-		return r.template()
-	}
-	version, err := r.x.currentVersion(r.s.state.Template)
-	if err != nil {
-		return nil, err
-	}
-	c, err := r.x.template(r.s.state.Template, version)
-	if err != nil {
-		return nil, err
-	}
-	if step := c.Step(h.StepIndex); step == nil || step.Type != template.AutoEmail {
-		return r.template()
-	}
-	h.TemplateVersion = int(version)
-	return c, nil
 }
 
 // createMessage composes the message of a step, takes the slot and stores the message. It queues it
@@ -302,6 +229,19 @@ func (r *sequenceRun) claim(m store.Doc[Message], email *mail.Message, t Transpo
 	}
 	r.claimed = append(r.claimed, claimed)
 	r.x.claimed = append(r.x.claimed, claimed)
+}
+
+// resendOrDrop is resend for a message that needs no slot. One that cannot be sent as it is takes a slot with
+// the message that replaces it.
+func (r *sequenceRun) resendOrDrop(i int) error {
+	from, err := r.x.sender(r.campaign.OwnerID.UUID)
+	if err != nil {
+		return err
+	}
+	if dropped, err := r.dropMisaddressed(i, from); dropped || err != nil {
+		return err
+	}
+	return r.resend(i)
 }
 
 // resend queues the message of a step again if it can be sent now, and else sets the next time to

@@ -18,7 +18,7 @@ import (
 type SequenceStatus string
 
 const (
-	SequenceNotStarted SequenceStatus = "not_started" // its contact cannot be written to now
+	SequenceNotStarted SequenceStatus = "not_started" // its contact cannot be written to now, or awaits confirmation
 	SequenceActive     SequenceStatus = "active"
 	SequenceCompleted  SequenceStatus = "completed"
 	SequenceStopped    SequenceStatus = "stopped"
@@ -28,16 +28,17 @@ const (
 type StopReason = shape.Text
 
 const (
-	StopOptedOut         StopReason = "opted_out"
-	StopSuppressed       StopReason = "suppressed"
-	StopNoAddress        StopReason = "no_address"        // only of a sequence that has not started
-	StopDuplicateAddress StopReason = "duplicate_address" // another sequence of the campaign writes to the address
-	StopLeftAudience     StopReason = "left_audience"
-	StopContactDeleted   StopReason = "contact_deleted"
-	StopCampaignEnded    StopReason = "campaign_ended"
-	StopCampaignArchived StopReason = "campaign_archived"
-	StopReplied          StopReason = "replied"
-	StopManual           StopReason = "manual"
+	StopOptedOut             StopReason = "opted_out"
+	StopSuppressed           StopReason = "suppressed"
+	StopNoAddress            StopReason = "no_address"            // only of a sequence that has not started
+	StopAwaitingConfirmation StopReason = "awaiting_confirmation" // only of a sequence that has not started
+	StopDuplicateAddress     StopReason = "duplicate_address"     // another sequence of the campaign writes to the address
+	StopLeftAudience         StopReason = "left_audience"
+	StopContactDeleted       StopReason = "contact_deleted"
+	StopCampaignEnded        StopReason = "campaign_ended"
+	StopCampaignArchived     StopReason = "campaign_archived"
+	StopReplied              StopReason = "replied"
+	StopManual               StopReason = "manual"
 )
 
 // StepStatus is the stage of a step in a sequence.
@@ -66,12 +67,12 @@ type Sequence struct {
 	ContactName      shape.Text     `json:"contact_name"`
 	ContactEmail     shape.Text     `json:"contact_email"`
 	ContactDeleted   bool           `json:"contact_deleted" doc:"The contact was deleted. Its name and address are those that it had."`
-	Status           SequenceStatus `json:"status" rule:"required,enum=not_started|active|completed|stopped" doc:"A sequence that has not started starts when its reason goes away."`
-	Reason           StopReason     `json:"reason" rule:"enum=opted_out|suppressed|no_address|duplicate_address|left_audience|contact_deleted|campaign_ended|campaign_archived|replied|manual" doc:"Why the sequence was stopped or has not started."`
+	Status           SequenceStatus `json:"status" rule:"required,enum=not_started|active|completed|stopped" doc:"A sequence that has not started starts when its reason goes away. One that awaits confirmation starts when its campaign admits it."`
+	Reason           StopReason     `json:"reason" rule:"enum=opted_out|suppressed|no_address|awaiting_confirmation|duplicate_address|left_audience|contact_deleted|campaign_ended|campaign_archived|replied|manual" doc:"Why the sequence was stopped or has not started."`
 	DuplicateOf      uuid.NullUUID  `json:"duplicate_of" doc:"The sequence of this campaign that writes to the same address, if the reason is duplicate_address."`
 	StartedAt        shape.Time     `json:"started_at" doc:"Null if the sequence has not started."`
 	CurrentStepIndex shape.Number   `json:"current_step_index" rule:"integer" doc:"The step that is due next or whose Task is open. The last step if the sequence has ended."`
-	NextDueAt        shape.Time     `json:"next_due_at" doc:"When the next step is due. Null if the sequence has ended, or waits for a Task, for a missing value or for the campaign to continue."`
+	NextDueAt        shape.Time     `json:"next_due_at" doc:"When the next step happens as planned: an email under the cap and gap of its sender, within the sending window and behind everybody else who waits. Null if the sequence has ended, or waits for a Task, for a missing value or for the campaign to continue. Filters and sorts use the time at which the step is due."`
 	History          []HistoryStep  `json:"history" rule:"required" doc:"Every step that has a due time, in the order in which they were scheduled."`
 
 	state sequenceState
@@ -96,6 +97,9 @@ type sequenceState struct {
 	Template uuid.UUID   `json:"template"`
 	Version  uint32      `json:"version"`
 	Steps    []stepState `json:"steps"` // parallel to History
+	// Unconfirmed is set if the contact came with many others, or by an undo, and nobody has confirmed that it is
+	// meant to be in the campaign. See newcomers.go.
+	Unconfirmed bool `json:"unconfirmed,omitzero"`
 	// LacksAddress is set if the contact had no email address when last seen. Its email steps need
 	// no slot of the sender then, and are skipped.
 	LacksAddress bool `json:"mute,omitzero"`
@@ -105,6 +109,10 @@ type sequenceState struct {
 	// Superseded is set if contacts were merged that both had a sequence in the campaign, and the other one is
 	// that of the contact now.
 	Superseded bool `json:"superseded,omitzero"`
+	// Postponed is when the sequence may go on, if a request has postponed it.
+	Postponed shape.Time `json:"postponed,omitzero"`
+	// Earlier counts the messages of the runs before the sequence began again.
+	Earlier messageCounts `json:"earlier,omitzero"`
 	// Account is the account of the contact when a step was held.
 	Account uuid.NullUUID `json:"account,omitzero"`
 	// ThreadAddress is the canonical address that the current thread was sent to.
@@ -125,6 +133,12 @@ type stepState struct {
 	NotBefore shape.Time `json:"not_before,omitzero"`
 	// Newest is set if the step was held. Its message has the newest text of the template then.
 	Newest bool `json:"newest,omitzero"`
+	// Undecided is set if the mail server left the message unknown, and no release has decided what
+	// becomes of it.
+	Undecided bool `json:"undecided,omitzero"`
+	// Gone is set if the step was skipped because a newer content of the template lacks it. Its index is that of
+	// the earlier content.
+	Gone bool `json:"gone,omitzero"`
 }
 
 // Private returns the part that is stored beside the record and never shown.
@@ -137,7 +151,7 @@ const (
 	byAddress            = "address"          // by campaign and claimed address, also ended ones
 	byCaptured           = "captured"         // by campaign: those with captured messages, also ended ones
 	byFailed             = "failed"           // by campaign: those with messages to try again, also ended ones
-	byHeldStep           = "held"             // by what the missing value may come from, see heldKeys
+	byHeldStep           = "held"             // by what a held step or a newcomer waits for, see heldKeys
 	byContact            = "contact"
 	byCampaign           = "campaign"
 	byTask               = "task" // open Tasks
@@ -161,7 +175,7 @@ func newSequences() *store.Table[Sequence] {
 			keyWhere(byAddress, always, (*Sequence).addressKeys),
 			keyWhere(byCaptured, always, func(s *Sequence) [][]byte { return s.campaignKeyIf(StepCaptured) }),
 			keyWhere(byFailed, always, func(s *Sequence) [][]byte { return s.campaignKeyIf(StepFailed, StepUnknown) }),
-			activeKey(byHeldStep, (*Sequence).heldKeys),
+			keyWhere(byHeldStep, (*Sequence).isOpen, (*Sequence).heldKeys),
 			keyWhere(byContact, (*Sequence).isOpen, func(s *Sequence) [][]byte { return [][]byte{s.ContactID[:]} }),
 			keyWhere(byCampaign, (*Sequence).isOpen, func(s *Sequence) [][]byte { return [][]byte{s.CampaignID[:]} }),
 			activeKey(byTask, (*Sequence).openTasks),
@@ -269,6 +283,9 @@ func (s *Sequence) plannerHistory(c *template.Compiled) []planner.StepHistory {
 	history := make([]planner.StepHistory, len(c.Content.Steps))
 	for i := range s.History {
 		h := &s.History[i]
+		if s.state.Steps[i].Gone {
+			continue
+		}
 		p := planner.StepHistory{
 			ScheduledAt: s.state.Steps[i].ScheduledAt.Std(), Due: h.DueAt.Std(), Reason: h.Reason,
 		}

@@ -94,17 +94,23 @@ func (r *sequenceRun) advanceIfReadable() error {
 
 // stopIfMust stops the sequence if something requires it, and reports whether it did.
 func (r *sequenceRun) stopIfMust() (stopped bool, err error) {
-	reason, err := r.stopReason()
-	if err == nil && reason == "" {
-		var claimedBy uuid.NullUUID
-		if claimedBy, err = r.claimAddress(); claimedBy.Valid {
-			reason, r.s.DuplicateOf = StopDuplicateAddress, claimedBy
-		}
-	}
+	reason, err := r.mustStop()
 	if err != nil || reason == "" {
 		return false, err
 	}
 	return true, r.stop(reason)
+}
+
+// mustStop is stopReason that also claims the address of the recipient, which another sequence may have.
+func (r *sequenceRun) mustStop() (reason StopReason, err error) {
+	if reason, err = r.stopReason(); err != nil || reason != "" {
+		return reason, err
+	}
+	claimedBy, err := r.claimAddress()
+	if claimedBy.Valid {
+		reason, r.s.DuplicateOf = StopDuplicateAddress, claimedBy
+	}
+	return reason, err
 }
 
 // proceed is advance for a sequence that need not stop. It fails because of a damaged record only if it has
@@ -148,8 +154,12 @@ func (r *sequenceRun) schedule() (scheduled bool, err error) {
 	dues := planner.Schedule(c.Plan, cal, r.s.StartedAt.Std(), r.s.plannerHistory(c), r.x.now)
 	for _, d := range dues {
 		step := &c.Content.Steps[d.Step]
+		at, reason, err := r.notBeforePostponed(step, d.At, d.Reason)
+		if err != nil {
+			return false, err
+		}
 		r.s.History = append(r.s.History, HistoryStep{
-			StepIndex: step.Index, Type: step.Type, Status: StepWaiting, DueAt: shape.At(d.At), Reason: d.Reason,
+			StepIndex: step.Index, Type: step.Type, Status: StepWaiting, DueAt: shape.At(at), Reason: reason,
 			TemplateVersion: int(r.s.state.Version),
 		})
 		r.s.state.Steps = append(r.s.state.Steps, stepState{ScheduledAt: shape.At(r.x.now)})
@@ -170,7 +180,7 @@ func (r *sequenceRun) performDue() (performed bool, damage error) {
 		case h.MessageID.Valid && i != r.s.nextEmail(): // an earlier email is tried again
 			r.s.state.Steps[i].NeedsSlot = true
 		case h.MessageID.Valid:
-			err = r.resend(i)
+			err = r.resendOrDrop(i)
 		case h.Type == template.AutoEmail:
 			r.finishStep(i, StepSkipped, outreach.NoAddress)
 		default:

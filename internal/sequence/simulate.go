@@ -33,8 +33,13 @@ func (e *Engine) Progress(tx *store.Tx, campaign uuid.UUID) func(contact uuid.UU
 			return nil, nil
 		}
 		doc, err := e.sequences.Get(tx, id)
-		if err != nil || doc.Record.Status == SequenceNotStarted {
+		switch {
+		case err != nil:
 			return nil, err
+		case doc.Record.Status == SequenceNotStarted && doc.Record.state.Unconfirmed:
+			return &outreach.Progress{Awaits: true}, nil
+		case doc.Record.Status == SequenceNotStarted:
+			return nil, nil
 		}
 		p, err := x.progress(&doc.Record)
 		return &p, err
@@ -77,12 +82,35 @@ func (x *engineTx) progress(s *Sequence) (p outreach.Progress, err error) {
 		return p, err
 	}
 	p.History = s.plannerHistory(p.Template)
+	if s.state.LacksAddress {
+		p.SkipMail = outreach.NoAddress
+	}
+	next := s.nextEmail()
 	for i := range s.History {
 		h := &s.History[i]
+		if s.state.Steps[i].Gone {
+			continue
+		}
+		position := p.Template.Step(h.StepIndex).Position
+		if i == next {
+			p.NotBefore = stdTime(s.state.Steps[i].NotBefore)
+		}
+		switch h.Status {
+		case StepHeld:
+			if p.Withheld == nil {
+				p.Withheld = make([]planner.Action, len(p.History))
+			}
+			p.Withheld[position] = planner.Hold
+		case StepTaskOpen:
+			if p.HasTask == nil {
+				p.HasTask = make([]bool, len(p.History))
+			}
+			p.HasTask[position] = true
+		}
 		if h.Status != StepWaiting || !h.MessageID.Valid {
 			continue
 		}
-		step := &p.History[p.Template.Step(h.StepIndex).Position]
+		step := &p.History[position]
 		if retry := s.state.Steps[i].Retry; retry.Valid() {
 			step.Due = retry.Std()
 		} else {

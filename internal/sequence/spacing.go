@@ -2,7 +2,6 @@ package sequence
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"prospector/internal/planner"
@@ -29,6 +28,16 @@ func (s *Sequence) nextEmail() int {
 	return next
 }
 
+// position returns the position in the history of the step that has an index in the content of the sequence, or -1.
+func (s *Sequence) position(index int) int {
+	for i := range s.History {
+		if s.History[i].StepIndex == index && !s.state.Steps[i].Gone {
+			return i
+		}
+	}
+	return -1
+}
+
 // inFlight reports whether the message of a step was handed to the dispatcher.
 func (s *Sequence) inFlight(i int) bool {
 	h := &s.History[i]
@@ -45,7 +54,7 @@ func compareDue(a, b *HistoryStep) int {
 func (r *sequenceRun) pushEmails(c *template.Compiled, cal *planner.Calendar, now time.Time) (pushed bool) {
 	for _, d := range planner.Push(c.Plan, cal, r.s.StartedAt.Std(), r.s.plannerHistory(c), now) {
 		index := c.Content.Steps[d.Step].Index
-		i := slices.IndexFunc(r.s.History, func(h HistoryStep) bool { return h.StepIndex == index })
+		i := r.s.position(index)
 		if h := &r.s.History[i]; !r.s.inFlight(i) {
 			h.DueAt, h.Reason, pushed = shape.At(d.At), d.Reason, true
 		}

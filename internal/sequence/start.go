@@ -22,11 +22,33 @@ const (
 )
 
 // startWork is what a start job starts: the sequences of everybody in a campaign, of one audience
-// of a campaign, or of contacts in all of their campaigns.
+// of a campaign, of contacts in the campaigns of an audience, or of contacts in all of their campaigns.
 type startWork struct {
 	Campaign uuid.NullUUID
 	Audience uuid.NullUUID
 	Contacts []byte // packed ids
+	Named    bool   `json:",omitempty"` // somebody named the contacts, or the campaign has not been active before
+	Ask      bool   `json:",omitempty"` // the contacts of the campaign who have no sequence await confirmation
+}
+
+// entry is how a contact comes into a campaign.
+type entry int
+
+const (
+	entryKnown  entry = iota // it is in an audience already, and something about it has changed
+	entryNamed               // somebody named it, which also confirms it
+	entryJudged              // the change that made it join an audience has ended
+	entryAsking              // it awaits confirmation
+)
+
+func (w startWork) entry() entry {
+	switch {
+	case w.Named:
+		return entryNamed
+	case w.Ask:
+		return entryAsking
+	}
+	return entryKnown
 }
 
 func (e *Engine) enqueueStart(tx *store.Tx, work startWork) error {
@@ -40,7 +62,9 @@ func (e *Engine) runStartJob(ctx context.Context, job store.Job) error {
 		return err
 	}
 	if work.Contacts != nil {
-		return e.forEach(ctx, job, unpackIDs(work.Contacts), (*engineTx).startInAllCampaigns, (*store.Tx).Done)
+		return e.forEach(ctx, job, unpackIDs(work.Contacts), func(x *engineTx, contact uuid.UUID) error {
+			return x.startInCampaigns(work.Audience, contact, work.entry())
+		}, (*store.Tx).Done)
 	}
 	var contacts []uuid.UUID
 	err := e.store.View(job.Org, func(tx *store.Tx) (err error) {
@@ -51,8 +75,15 @@ func (e *Engine) runStartJob(ctx context.Context, job store.Job) error {
 		return err
 	}
 	return e.forEach(ctx, job, contacts, func(x *engineTx, contact uuid.UUID) error {
-		return x.startIn(work.Campaign.UUID, contact)
-	}, (*store.Tx).Done)
+		return x.startIn(work.Campaign.UUID, contact, work.entry())
+	}, func(tx *store.Tx, job uuid.UUID) error {
+		if work.Ask {
+			if err := e.outreach.EndAsking(tx, work.Campaign.UUID, job); err != nil && fault.CodeOf(err) != fault.NotFound {
+				return err
+			}
+		}
+		return tx.Done(job)
+	})
 }
 
 // contactsToStart returns the contacts of a campaign for whom a start job starts sequences.
@@ -86,15 +117,21 @@ func (e *Engine) runStartAllJob(ctx context.Context, job store.Job) error {
 	})
 }
 
-// startInAllCampaigns starts the sequences of a contact in all active campaigns whose audiences
-// contain it.
-func (x *engineTx) startInAllCampaigns(contact uuid.UUID) error {
-	campaigns, err := x.engine.outreach.CampaignsOf(x.tx, contact)
+// startInCampaigns starts the sequences of a contact in all campaigns that have been active and that an audience is
+// attached to. Without an audience, it does so for all audiences that contain the contact.
+func (x *engineTx) startInCampaigns(audience uuid.NullUUID, contact uuid.UUID, how entry) (err error) {
+	var campaigns []uuid.UUID
+	if audience.Valid {
+		campaigns, err = x.engine.outreach.CampaignsWithAudience(x.tx, audience.UUID, 0)
+		campaigns = x.engine.outreach.Campaigns.Table.Readable(x.tx, campaigns)
+	} else {
+		campaigns, err = x.engine.outreach.CampaignsOf(x.tx, contact)
+	}
 	if err != nil {
 		return err
 	}
 	for _, id := range campaigns {
-		if err := x.startIn(id, contact); err != nil {
+		if err := x.startIn(id, contact, how); err != nil {
 			return err
 		}
 	}
@@ -102,19 +139,25 @@ func (x *engineTx) startInAllCampaigns(contact uuid.UUID) error {
 }
 
 // startIn starts the sequence of a contact in a campaign that is or has been active, unless it has
-// been started before.
-func (x *engineTx) startIn(campaign, contact uuid.UUID) error {
+// been started before. A newcomer who is known already is left to the judge job.
+func (x *engineTx) startIn(campaign, contact uuid.UUID, how entry) error {
 	c, err := x.campaign(campaign)
 	if err != nil || c == nil || !c.HasBegun() {
 		return err
 	}
 	key := store.PairKey(campaign, contact)
 	if id, exists := x.engine.sequences.Find(x.tx, byCampaignAndContact, key); exists {
-		return x.startAgain(id)
+		return x.startAgain(id, how == entryNamed)
+	}
+	if how == entryKnown {
+		if changes, err := x.engine.newcomers.Owners(x.tx, contact); err != nil || len(changes) > 0 {
+			return err
+		}
 	}
 	r := &sequenceRun{x: x, campaign: c, s: Sequence{
 		ID: x.tx.NewID(), CampaignID: c.ID, ContactID: contact, Status: SequenceNotStarted, History: []HistoryStep{},
 	}}
+	r.s.state.Unconfirmed = how == entryAsking || how != entryNamed && c.IsAsking()
 	if err := r.loadReferences(); err != nil {
 		return err
 	}
@@ -124,26 +167,35 @@ func (x *engineTx) startIn(campaign, contact uuid.UUID) error {
 	return r.save()
 }
 
-// startAgain starts a sequence that could not start before, if it can now.
-func (x *engineTx) startAgain(id uuid.UUID) error {
+// startAgain starts a sequence that could not start before, if it can now. confirmed says that somebody wants its
+// contact in the campaign.
+func (x *engineTx) startAgain(id uuid.UUID, confirmed bool) error {
 	r, err := x.load(store.Doc[Sequence]{ID: id})
 	if err != nil || r.s.Status != SequenceNotStarted {
 		return err
 	}
+	if confirmed {
+		r.s.state.Unconfirmed = false
+	}
 	return r.beginAgain()
 }
 
-// beginAgain is begin for a stored sequence. It writes nothing if nothing has changed.
+// beginAgain is begin for a stored sequence. It writes nothing if nothing has changed. An undo starts nothing: what
+// could start because of it awaits confirmation.
 func (r *sequenceRun) beginAgain() error {
-	before := r.s.Reason
-	if err := r.begin(); err != nil || r.s.Status == SequenceNotStarted && r.s.Reason == before {
+	if r.x.tx.Actor().Undo {
+		r.s.state.Unconfirmed = true
+	}
+	err := r.begin()
+	before := &r.doc.Record
+	if err != nil || r.s.Status == SequenceNotStarted && r.s.Reason == before.Reason && r.s.state.Unconfirmed == before.state.Unconfirmed {
 		return err
 	}
 	return r.save()
 }
 
-// begin starts a sequence that has not started. If its contact cannot be written to, the sequence
-// stays as it is and says why. It is stopped if the contact must not be in the campaign, or if
+// begin starts a sequence that has not started. If its contact cannot be written to or awaits confirmation, the
+// sequence stays as it is and says why. It is stopped if the contact must not be in the campaign, or if
 // another sequence writes to the same address.
 func (r *sequenceRun) begin() error {
 	reason, err := r.stopReason()
@@ -168,6 +220,10 @@ func (r *sequenceRun) begin() error {
 	}
 	if r.recipient.Email == "" && c.IsOnlyEmail() {
 		r.s.Reason = StopNoAddress
+		return nil
+	}
+	if r.s.state.Unconfirmed {
+		r.s.Reason = StopAwaitingConfirmation
 		return nil
 	}
 	claimedBy, err := r.claimAddress()

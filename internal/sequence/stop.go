@@ -75,8 +75,11 @@ func (r *sequenceRun) stop(reason StopReason) error {
 	return nil
 }
 
+// stoppedMark begins the reason of a step or message that ends with its sequence.
+const stoppedMark = "the sequence was stopped: "
+
 // stoppedBecause is the reason of a step or message that ends with its sequence.
-func stoppedBecause(reason StopReason) string { return "the sequence was stopped: " + string(reason) }
+func stoppedBecause(reason StopReason) string { return stoppedMark + string(reason) }
 
 // cancelOpenTasks cancels the Tasks of steps that are final.
 func (r *sequenceRun) cancelOpenTasks() error {
@@ -103,17 +106,29 @@ type StopBody struct {
 	Reason shape.Text `json:"reason" rule:"required,enum=replied|manual"`
 }
 
-// StopSequence stops a sequence of a campaign. It is idempotent. A sequence that ended in another
-// way is refused with invalid_transition.
-func (e *Engine) StopSequence(tx *store.Tx, campaign, id uuid.UUID, body StopBody) (store.Doc[Sequence], error) {
+// StopCampaignSequence is StopSequence for a sequence of a campaign.
+func (e *Engine) StopCampaignSequence(
+	tx *store.Tx, campaign, id uuid.UUID, body StopBody,
+) (store.Doc[Sequence], error) {
+	doc, err := e.sequences.Get(tx, id)
+	if err != nil {
+		return doc, err
+	}
+	if doc.Record.CampaignID != campaign {
+		return doc, fault.ErrNotFound
+	}
+	return e.StopSequence(tx, id, body)
+}
+
+// StopSequence stops a sequence. It is idempotent. A sequence that ended in another way is refused with
+// invalid_transition.
+func (e *Engine) StopSequence(tx *store.Tx, id uuid.UUID, body StopBody) (store.Doc[Sequence], error) {
 	doc, err := e.sequences.Get(tx, id)
 	if err != nil {
 		return doc, err
 	}
 	s := &doc.Record
 	switch {
-	case s.CampaignID != campaign:
-		return doc, fault.ErrNotFound
 	case s.Status == SequenceStopped && s.Reason == body.Reason:
 		return doc, nil
 	case !s.isOpen():

@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -17,7 +18,7 @@ import (
 
 // TimelineEntry is something that happened to a contact, or is planned.
 type TimelineEntry struct {
-	At     shape.Time `json:"at" doc:"When it happened or is due."`
+	At     shape.Time `json:"at" doc:"When it happened or is planned. A step whose campaign is paused or held has the time at which it is due."`
 	Type   string     `json:"type" rule:"enum=message|task|meeting|opt_out|suppression|step"`
 	ID     uuid.UUID  `json:"id" doc:"The id of the message, Task, meeting or suppression. The id of the sequence for a step, of the contact for an opt-out."`
 	Title  string     `json:"title"`
@@ -27,7 +28,7 @@ type TimelineEntry struct {
 // Timeline returns what happened to a contact and what is planned, newest first: messages, Tasks,
 // meetings, opt-outs, suppressions, and the steps of campaigns that are neither messages nor Tasks. It leaves
 // out damaged records.
-func (e *Engine) Timeline(tx *store.Tx, contact uuid.UUID) (entries []TimelineEntry, err error) {
+func (e *Engine) Timeline(ctx context.Context, tx *store.Tx, contact uuid.UUID) (entries []TimelineEntry, err error) {
 	doc, err := e.crm.Contacts.Get(tx, contact)
 	if err != nil {
 		return nil, err
@@ -35,10 +36,10 @@ func (e *Engine) Timeline(tx *store.Tx, contact uuid.UUID) (entries []TimelineEn
 	add := func(at shape.Time, typ string, id uuid.UUID, title, detail string) {
 		entries = append(entries, TimelineEntry{at, typ, id, title, detail})
 	}
-	for _, part := range []func(*store.Tx, *crm.Contact, addEntry) error{
+	for _, part := range []func(context.Context, *store.Tx, *crm.Contact, addEntry) error{
 		e.messageEntries, e.taskEntries, e.meetingEntries, e.suppressionEntries, e.stepEntries,
 	} {
-		if err := part(tx, &doc.Record, add); err != nil {
+		if err := part(ctx, tx, &doc.Record, add); err != nil {
 			return nil, err
 		}
 	}
@@ -50,7 +51,7 @@ func (e *Engine) Timeline(tx *store.Tx, contact uuid.UUID) (entries []TimelineEn
 
 type addEntry func(at shape.Time, typ string, id uuid.UUID, title, detail string)
 
-func (e *Engine) messageEntries(tx *store.Tx, c *crm.Contact, add addEntry) error {
+func (e *Engine) messageEntries(_ context.Context, tx *store.Tx, c *crm.Contact, add addEntry) error {
 	ids, err := e.messages.IDs(tx, ofContact, c.ID[:], 0)
 	if err != nil {
 		return err
@@ -68,7 +69,7 @@ func (e *Engine) messageEntries(tx *store.Tx, c *crm.Contact, add addEntry) erro
 // ofContactField is the key of the reference that tasks and meetings have to a contact.
 const ofContactField = "contact_id"
 
-func (e *Engine) taskEntries(tx *store.Tx, c *crm.Contact, add addEntry) error {
+func (e *Engine) taskEntries(_ context.Context, tx *store.Tx, c *crm.Contact, add addEntry) error {
 	ids, err := e.crm.Tasks.Table.IDs(tx, ofContactField, c.ID[:], 0)
 	if err != nil {
 		return err
@@ -85,7 +86,7 @@ func (e *Engine) taskEntries(tx *store.Tx, c *crm.Contact, add addEntry) error {
 	})
 }
 
-func (e *Engine) meetingEntries(tx *store.Tx, c *crm.Contact, add addEntry) error {
+func (e *Engine) meetingEntries(_ context.Context, tx *store.Tx, c *crm.Contact, add addEntry) error {
 	ids, err := e.crm.Meetings.Table.IDs(tx, ofContactField, c.ID[:], 0)
 	if err != nil {
 		return err
@@ -98,7 +99,7 @@ func (e *Engine) meetingEntries(tx *store.Tx, c *crm.Contact, add addEntry) erro
 
 // suppressionEntries adds the suppressions that block the address of a contact, and its opt-outs as
 // far back as its history reaches.
-func (e *Engine) suppressionEntries(tx *store.Tx, c *crm.Contact, add addEntry) error {
+func (e *Engine) suppressionEntries(_ context.Context, tx *store.Tx, c *crm.Contact, add addEntry) error {
 	suppressions, err := e.crm.SuppressionsOf(tx, string(c.Email))
 	if err != nil {
 		return err
@@ -127,7 +128,7 @@ func (e *Engine) suppressionEntries(tx *store.Tx, c *crm.Contact, add addEntry) 
 
 // stepEntries adds the steps of sequences that have neither a message nor a Task, and how sequences
 // ended.
-func (e *Engine) stepEntries(tx *store.Tx, c *crm.Contact, add addEntry) error {
+func (e *Engine) stepEntries(ctx context.Context, tx *store.Tx, c *crm.Contact, add addEntry) error {
 	ids, err := e.sequences.IDs(tx, byAnyContact, c.ID[:], 0)
 	if err != nil {
 		return err
@@ -141,8 +142,9 @@ func (e *Engine) stepEntries(tx *store.Tx, c *crm.Contact, add addEntry) error {
 		if err != nil {
 			return err
 		}
+		var planned []time.Time
 		if r.s.Status == SequenceActive && (r.campaign != nil || r.damage != nil) {
-			if err := r.explain(); err != nil {
+			if planned, err = r.explain(ctx); err != nil {
 				return err
 			}
 		}
@@ -153,13 +155,16 @@ func (e *Engine) stepEntries(tx *store.Tx, c *crm.Contact, add addEntry) error {
 		case r.damage != nil:
 			name = "a damaged campaign"
 		}
-		for _, h := range r.s.History {
+		for i, h := range r.s.History {
 			if h.MessageID.Valid || h.TaskID.Valid {
 				continue
 			}
 			at := h.DueAt
-			if h.At.Valid() {
+			switch {
+			case h.At.Valid():
 				at = h.At
+			case planned != nil && !planned[i].IsZero():
+				at = shape.At(planned[i])
 			}
 			title := fmt.Sprintf("%s, step %d: %s", name, h.StepIndex, strings.ReplaceAll(string(h.Status), "_", " "))
 			add(at, "step", id, title, h.Reason)

@@ -98,11 +98,11 @@ const maxClockAhead = time.Minute
 
 // warn logs what the operator should know about the data.
 func (s *Service) warn() {
-	if since, err := s.Store.Held(); err != nil {
-		s.Log.Warn("the outbound hold of a restored store could not be read", "error", err)
-	} else if !since.IsZero() {
-		s.Log.Warn("a backup was restored: campaigns and deliveries are held until you run 'prospector resume'",
-			"since", since)
+	if hold, err := s.Store.Held(); err != nil {
+		s.Log.Warn("the outbound hold of the store could not be read", "error", err)
+	} else if !hold.Since.IsZero() {
+		s.Log.Warn("the store was restored or copied: campaigns and deliveries are held until you run 'prospector resume'",
+			"reason", hold.Reason, "since", hold.Since)
 	}
 	if ahead := s.Sequences.ClockAhead(); s.Config.Sequences.Speed == 1 && ahead > maxClockAhead {
 		s.Log.Warn("the sequence clock is ahead of the wall clock because sequences.speed was above 1; "+

@@ -5,11 +5,11 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
-	"math"
 	"net"
 	"net/http"
 	"os"
@@ -23,20 +23,19 @@ import (
 
 	"prospector/handlers"
 	"prospector/index"
-	"prospector/internal/address"
 	"prospector/internal/bulk"
 	"prospector/internal/catalog"
 	"prospector/internal/crm"
-	"prospector/internal/fault"
 	"prospector/internal/identity"
 	"prospector/internal/imports"
 	"prospector/internal/mail"
+	"prospector/internal/operation"
 	"prospector/internal/outreach"
-	"prospector/internal/planner"
 	"prospector/internal/record"
 	"prospector/internal/sequence"
 	"prospector/internal/tam"
 	"prospector/internal/turn"
+	"prospector/internal/undo"
 	"prospector/internal/webhook"
 	"prospector/internal/worker"
 	"prospector/store"
@@ -58,9 +57,12 @@ type Service struct {
 	Sequences *sequence.Engine
 	Webhooks  *webhook.Webhooks
 	Bulk      *bulk.Bulk
-	Index     *index.Engine
-	API       *handlers.API
-	Worker    *worker.Worker
+
+	Operations *operation.Operations
+	Undos      *undo.Undos
+	Index      *index.Engine
+	API        *handlers.API
+	Worker     *worker.Worker
 
 	// LinkBase is the base of the links in emails. It is public_url or, if that is not set, known when the
 	// service listens.
@@ -119,7 +121,8 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	if os.Getenv("GOMAXPROCS") == "" {
 		turn.UseSpareThreads()
 	}
-	s := &Service{Config: cfg, Kinds: &record.Set{}, Log: log}
+	s := &Service{Config: cfg, Log: log}
+	s.Kinds = &record.Set{Losing: s.losing}
 	if !opt.New {
 		if err := cfg.checkStoreExists(); err != nil {
 			return nil, err
@@ -132,8 +135,13 @@ func Open(cfg Config, opt Options) (*Service, error) {
 		Committed: func(ctx context.Context, org uuid.UUID, changed map[string]uint64) {
 			s.Index.Committed(ctx, org, changed)
 		},
-		Finish: func(tx *store.Tx) error { return s.Outreach.Finish(tx) },
-		Fatal:  opt.Fatal, Rebuild: true, NoSync: opt.NoSync,
+		Finish: func(tx *store.Tx) error {
+			if err := s.Outreach.Finish(tx); err != nil {
+				return err
+			}
+			return s.Sequences.Finish(tx)
+		},
+		Fatal: opt.Fatal, Rebuild: true, NoSync: opt.NoSync,
 	})
 	if err != nil {
 		return nil, err
@@ -150,26 +158,42 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	if err := s.finishRebuild(context.Background()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.TAM = tam.New(st, s.Index, s.Previews, s.Catalog, s.Identity, s.CRM, tam.Options{
+	s.TAM = tam.New(st, s.Index, s.Previews, s.Operations, s.Catalog, s.Identity, s.CRM, tam.Options{
 		UnitRate: cfg.Research.UnitRate, Retention: cfg.TAM.Retention,
 		Researcher: cfg.researcher(s.Log, st.Now), MaxConcurrentQuestions: cfg.Research.Concurrency,
 	})
-	s.Imports = imports.New(st, s.Files, s.CRM, imports.Settings{Dir: cfg.ImportDir(), Retention: cfg.Imports.Retention, Log: log})
+	s.Imports = imports.New(st, s.Files, s.Operations, s.CRM, imports.Settings{Dir: cfg.ImportDir(), Retention: cfg.Imports.Retention, Log: log})
 	if err := s.Imports.Start(context.Background()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if err := s.Sequences.Start(context.Background()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	if err := s.CRM.SuppressOptOuts(context.Background(), st); err != nil {
+	if err := s.CRM.Upgrade(context.Background(), st); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	if err := st.RememberFile(context.Background(), s.holdCopy); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.Undos = undo.New(st, s.Kinds, s.Operations, undo.Options{
+		Steps: map[string]func(*store.Tx, json.RawMessage) error{
+			sequence.OwnershipStep: s.Sequences.RestoreOwnership, record.UnmergedStep: s.remerge,
+		},
+		Unmerged: func(tx *store.Tx, entity string, records []uuid.UUID) error {
+			if entity != s.CRM.Contacts.Entity {
+				return nil
+			}
+			return s.CRM.ShareOptOut(tx, records)
+		},
+	})
 	jobs := s.TAM.Jobs()
 	maps.Copy(jobs, s.Imports.Jobs())
 	maps.Copy(jobs, s.Outreach.Jobs())
 	maps.Copy(jobs, s.Sequences.Jobs())
 	maps.Copy(jobs, s.Webhooks.Jobs())
+	maps.Copy(jobs, s.Operations.Jobs())
 	maps.Copy(jobs, s.Bulk.Jobs())
+	maps.Copy(jobs, s.Undos.Jobs())
 	jobs[record.SweepJob] = func(ctx context.Context, job store.Job) error { return s.Kinds.Sweep(ctx, st, job) }
 	jobs[record.TrashJob] = func(ctx context.Context, job store.Job) error {
 		return s.Kinds.ExpireTrash(ctx, st, cfg.Trash.Retention, job)
@@ -189,10 +213,11 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	s.Worker.Limit(tam.ResearchJob, maxResearching)
 	s.Worker.Limit(tam.ImportJob, maxImporting)
 	s.Worker.Limit(bulk.Job, maxImporting)
+	s.Worker.Limit(undo.Job, maxImporting)
 	s.Worker.Limit(imports.RunJob, maxFileImporting)
 	s.API = handlers.New(handlers.Options{
-		Store: st, Index: s.Index, Identity: s.Identity, CRM: s.CRM, Catalog: s.Catalog, TAM: s.TAM, Outreach: s.Outreach,
-		Sequences: s.Sequences, Webhooks: s.Webhooks, Bulk: s.Bulk, Imports: s.Imports, Worker: s.Worker, Lane: lane, Log: log, Version: Version(),
+		Store: st, Index: s.Index, Kinds: s.Kinds, Identity: s.Identity, CRM: s.CRM, Catalog: s.Catalog, TAM: s.TAM, Outreach: s.Outreach,
+		Sequences: s.Sequences, Webhooks: s.Webhooks, Bulk: s.Bulk, OperationLog: s.Operations, Undos: s.Undos, Imports: s.Imports, Worker: s.Worker, Lane: lane, Log: log, Version: Version(),
 		LinkBase: s.browserBase, TrustedProxies: cfg.trustedProxies(),
 		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes, ImportBytes: cfg.Limits.ImportBytes, ParseBytes: cfg.Limits.ParseBytes,
 		ConcurrentRequests: cfg.Limits.ConcurrentRequests, ListTime: cfg.Limits.ListTime, SeparateMetrics: cfg.MetricsAddr != "",
@@ -208,7 +233,7 @@ func (s *Service) Verify(tx *store.Tx, report store.Report) error {
 	}
 	return errors.Join(
 		s.Identity.Verify(tx, report), s.Catalog.Verify(tx, report), s.Previews.Verify(tx, report), s.Outreach.Verify(tx, report),
-		s.Sequences.Verify(tx, report), s.Webhooks.Verify(tx, report), s.Bulk.Verify(tx, report),
+		s.Sequences.Verify(tx, report), s.Webhooks.Verify(tx, report), s.Operations.Verify(tx, report), s.Bulk.Verify(tx, report),
 		s.Files.Verify(tx, report),
 	)
 }
@@ -220,6 +245,8 @@ func (s *Service) Restored(tx *store.Tx, table string, id uuid.UUID) error {
 		return s.Outreach.Restored(tx, id)
 	case s.Webhooks.Subscriptions.Table.Name():
 		return s.Webhooks.Restored(tx, id)
+	case s.CRM.Suppressions.Table.Name():
+		return s.CRM.Restored(tx, id)
 	}
 	return nil
 }
@@ -281,7 +308,8 @@ func (c *Config) checkStoreExists() error {
 // OpenStore opens the store in dir without indexes and workers, which is enough to check it. With rebuild, a
 // file with damaged pages is rebuilt.
 func OpenStore(dir string, cfg Config, log *slog.Logger, rebuild bool) (*Service, error) {
-	s := &Service{Kinds: &record.Set{}, Log: log}
+	s := &Service{Log: log}
+	s.Kinds = &record.Set{Losing: s.losing}
 	st, err := store.Open(dir, store.Options{
 		MustExist: true, Rebuild: rebuild, Log: log, Events: func(tx *store.Tx, e store.Event) error { return s.Webhooks.Emit(tx, e) },
 	})
@@ -297,109 +325,6 @@ func OpenStore(dir string, cfg Config, log *slog.Logger, rebuild bool) (*Service
 	return s, nil
 }
 
-// declare creates the parts of the service, each with the kinds of records that it owns.
-func (s *Service) declare(st *store.Store, cfg Config) (err error) {
-	s.Store = st
-	s.Identity = identity.New(st, s.Kinds, identity.Options{
-		Sessions: identity.SessionTimes{Idle: cfg.Sessions.Idle, Lifetime: cfg.Sessions.Lifetime, Invite: cfg.Sessions.Invite},
-		OrganizationChanged: func(tx *store.Tx, before, after *identity.Organization) error {
-			return s.Sequences.OrganizationChanged(tx, before, after)
-		},
-		UserChanged: func(tx *store.Tx, before, after *identity.User) error {
-			return s.Sequences.UserChanged(tx, before, after)
-		},
-		CheckFooter: func(tx *store.Tx, footer string, p *fault.Problems) error {
-			return s.Outreach.CheckFooter(tx, footer, p)
-		},
-	})
-	hosts, err := address.NewHosts(cfg.Identity.SharedHosts)
-	if err != nil {
-		return err
-	}
-	s.CRM = crm.New(s.Kinds, hosts, crm.Hooks{
-		ContactChanged: func(tx *store.Tx, before, after *crm.Contact) error {
-			return s.Sequences.ContactChanged(tx, before, after)
-		},
-		AccountChanged: func(tx *store.Tx, account uuid.UUID) error { return s.Sequences.AccountChanged(tx, account) },
-		ContactDeleted: func(tx *store.Tx, contact uuid.UUID) error { return s.Sequences.ContactDeleted(tx, contact) },
-		AudiencesOf: func(tx *store.Tx, contact uuid.UUID) ([]uuid.UUID, error) {
-			return s.Outreach.AudiencesOf(tx, contact)
-		},
-		ContactRestored: func(tx *store.Tx, contact uuid.UUID, audiences []uuid.UUID) error {
-			return s.Sequences.ContactRestored(tx, contact, audiences)
-		},
-		ContactsMerged: func(tx *store.Tx, into uuid.UUID, contacts []uuid.UUID) error {
-			return s.Sequences.ContactsMerged(tx, into, contacts)
-		},
-		FieldChanging: func(tx *store.Tx, key string) error { return s.Outreach.FieldChanging(tx, key) },
-		FieldChanged:  func(tx *store.Tx, key string) error { return s.Outreach.FieldChanged(tx, key) },
-		TaskClosed: func(tx *store.Tx, task uuid.UUID, after *crm.Task) error {
-			return s.Sequences.TaskClosed(tx, task, after)
-		},
-		Suppressed: func(tx *store.Tx, sup *crm.Suppression) error { return s.Sequences.Suppressed(tx, sup) },
-		Released:   func(tx *store.Tx, sup *crm.Suppression) error { return s.Sequences.Released(tx, sup) },
-		ListOf:     s.ListNamed,
-	})
-	s.Bulk = bulk.New(st, bulk.TargetOf(s.CRM.Accounts), bulk.TargetOf(s.CRM.Contacts), bulk.TargetOf(s.CRM.Opportunities),
-		bulk.TargetOf(s.CRM.Tasks), bulk.TargetOf(s.CRM.Meetings))
-	s.Catalog, s.Previews = catalog.New(hosts), tam.NewTables()
-	s.Files = imports.NewTables()
-	s.mail = cfg.smtp()
-	s.LinkBase = cfg.PublicURL
-	s.Outreach = outreach.New(st, s.Kinds, s.Identity, s.CRM, outreach.Hooks{
-		CampaignChanged: func(tx *store.Tx, before, after *outreach.Campaign) error {
-			return s.Sequences.CampaignChanged(tx, before, after)
-		},
-		ContactsAdded: func(tx *store.Tx, contacts []uuid.UUID) error {
-			return s.Sequences.ContactsAdded(tx, contacts)
-		},
-		ContactsRemoved: func(tx *store.Tx, contacts []uuid.UUID) error {
-			return s.Sequences.ContactsRemoved(tx, contacts)
-		},
-		Select: func(ctx context.Context, org uuid.UUID, k *index.Kind, query index.Query) ([]uuid.UUID, error) {
-			ids, _, err := s.Index.Select(ctx, org, k, query, math.MaxInt)
-			return ids, err
-		},
-		TemplateChanged: func(tx *store.Tx, template uuid.UUID) error { return s.Sequences.TemplateChanged(tx, template) },
-		Transport:       func(sender uuid.UUID) string { return s.Sequences.TransportName(sender) },
-		Now:             func(tx *store.Tx) time.Time { return s.Sequences.Now(tx) },
-		RecipientFree: func(tx *store.Tx, email string, id uuid.UUID) (time.Time, error) {
-			return s.Sequences.RecipientFree(tx, email, id)
-		},
-		HiddenLink: func() string { return s.Sequences.HiddenLink() },
-		SenderLedger: func(tx *store.Tx, sender uuid.UUID) (*planner.Ledger, error) {
-			return s.Sequences.SenderLedger(tx, sender)
-		},
-		Progress: func(tx *store.Tx, campaign uuid.UUID) func(uuid.UUID) (*outreach.Progress, error) {
-			return s.Sequences.Progress(tx, campaign)
-		},
-		Running: func(tx *store.Tx, campaign uuid.UUID, visit func(outreach.Progress) error) error {
-			return s.Sequences.Running(tx, campaign, visit)
-		},
-	})
-	s.Sequences = sequence.New(st, s.Identity, s.CRM, s.Outreach, sequence.Options{
-		DailyCap: cfg.Mail.DailyCap, MinGap: cfg.Mail.MinGap, RecipientGap: cfg.Mail.RecipientGap, Speed: cfg.Sequences.Speed,
-		PublicURL: func() string { return s.LinkBase }, Connections: smtpConnections, Log: s.Log,
-		StopGrace: cfg.Limits.ShutdownTime / 5, // requests may take the first three quarters
-		Transport: func(uuid.UUID) sequence.Transport {
-			if s.mail == nil {
-				return nil
-			}
-			return s.mail
-		},
-	})
-	hooks := cfg.Webhooks
-	s.Webhooks, err = webhook.New(st, s.Kinds, slices.Concat(s.Kinds.Sources(), s.Previews.Sources(), s.Files.Sources(), s.Sequences.Sources()), webhook.Options{
-		AllowPrivateNetworks: hooks.AllowPrivateNetworks, Timeout: hooks.Timeout, RetrySchedule: hooks.RetrySchedule,
-		Retention: hooks.Retention, MaxPending: hooks.MaxPending, Concurrency: hooks.Concurrency,
-		Agent: "Prospector/" + Version(), Log: s.Log,
-	})
-	if err != nil {
-		return err
-	}
-	return st.UseShapes(context.Background(), s.shapedTables()...)
-}
-
 // shapedTables returns the tables whose records are answered as they are stored.
 func (s *Service) shapedTables() []store.ShapedTable {
 	var tables []store.ShapedTable
@@ -412,7 +337,7 @@ func (s *Service) shapedTables() []store.ShapedTable {
 // Lists returns the kinds of records that can be listed.
 func (s *Service) Lists() []*index.Kind {
 	return slices.Concat(
-		s.Kinds.Lists(), s.Catalog.Lists(), s.Previews.Lists(), s.Sequences.Lists(), []*index.Kind{s.Bulk.List},
+		s.Kinds.Lists(), s.Catalog.Lists(), s.Previews.Lists(), s.Sequences.Lists(), []*index.Kind{s.Operations.List},
 		s.Files.Lists(),
 	)
 }

@@ -3,6 +3,7 @@ package shape
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 	_ "time/tzdata" // time zones must not depend on the host
 
@@ -16,7 +17,17 @@ var formats = map[string]func(string) (string, error){
 	"domain":    domain,
 	"website":   website,
 	"time_zone": func(s string) (string, error) { return s, checkTimeZone(s) },
+
+	SuppressedEmail:  suppressedEmail,
+	SuppressedDomain: suppressedDomain,
 }
+
+// The formats of what a suppression suppresses. Both also take *@acme.example, @acme.example and
+// *.acme.example, of which they return the domain.
+const (
+	SuppressedEmail  = "suppressed_email"
+	SuppressedDomain = "suppressed_domain"
+)
 
 // HasFormat reports whether text satisfies the format of the field, such as an email address.
 func (f *Field) HasFormat(text string) bool { return CheckFormat(f.Format, text) == nil }
@@ -70,7 +81,41 @@ func website(s string) (string, error) {
 
 func splitWebsite(s string) (host, path string, err error) {
 	if host, path, err = address.SplitWebsite(s); err != nil {
-		err = fmt.Errorf("%s is not a website or domain such as acme.example", Quote(s))
+		err = notDomain(s)
 	}
 	return host, path, err
+}
+
+func notDomain(s string) error {
+	return fmt.Errorf("%s is not a website or domain such as acme.example", Quote(s))
+}
+
+func suppressedEmail(s string) (string, error) {
+	if _, isWildcard := address.CutWildcard(s); isWildcard || strings.Contains(s, "*") {
+		return suppressedDomain(s)
+	}
+	return s, checkEmail(s)
+}
+
+func suppressedDomain(s string) (string, error) {
+	name, isWildcard := address.CutWildcard(s)
+	if !isWildcard {
+		name = s
+	}
+	if strings.Contains(name, "*") {
+		return "", fmt.Errorf("%s has a * in a place where it has no meaning; "+
+			"*@acme.example suppresses the domain acme.example with its subdomains", Quote(s))
+	}
+	if _, err := address.Domain(name); isWildcard && err != nil {
+		return "", notDomain(s)
+	}
+	host, err := domain(name)
+	switch {
+	case err != nil:
+		return "", notDomain(s)
+	case address.IsPublicSuffix(host):
+		return "", fmt.Errorf("%s is a public suffix, below which anybody can have a domain; "+
+			"suppress the domains below it one by one", Quote(host))
+	}
+	return host, nil
 }

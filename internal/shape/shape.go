@@ -182,7 +182,7 @@ func (s *Struct) collect(t reflect.Type, at []int) {
 		f.Type = f.listType()
 		switch {
 		case f.MaxLen > 0:
-		case f.Format == "email":
+		case f.Format == "email" || f.Format == SuppressedEmail:
 			f.MaxLen = address.MaxEmail
 		case isText(sf.Type):
 			f.MaxLen = MaxText

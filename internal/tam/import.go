@@ -4,6 +4,8 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
+	"prospector/internal/operation"
+	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -111,6 +113,10 @@ func (t *TAM) Accept(tx *store.Tx, plan *ImportPlan) (doc store.Doc[Import], cre
 	rec.Charged = charge(&p, id)
 	p.OperationID, p.UpdatedAt = uuid.NullUUID{UUID: id, Valid: true}, shape.At(tx.Now())
 	if _, err := t.Previews.Update(tx, old, p, []string{"operation_id", "research"}); err != nil {
+		return doc, false, err
+	}
+	op := operation.Operation{Head: record.Head{ID: id}, Kind: operation.TAMImport, Matched: members}
+	if _, err := t.operations.Begin(tx, op); err != nil {
 		return doc, false, err
 	}
 	if doc, err = t.Imports.Insert(tx, id, rec); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
+	"prospector/internal/operation"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -56,7 +57,7 @@ type importRun struct {
 // actor returns the actor who accepted the Import, with the operation of the Import.
 func (m *importRun) actor() store.Actor {
 	by := m.by
-	by.Operation = ImportJob
+	by.Operation, by.OperationID = ImportJob, m.id
 	return by
 }
 
@@ -177,6 +178,9 @@ func (m *importRun) write(ctx context.Context, b importBatch) (imported int, err
 			return m.end(tx, doc, rec, importCompleted)
 		}
 		rec.Status, rec.Progress = importRunning, shape.NumberOf(float64(100*rec.private.Done/m.members)/100)
+		if err := m.updateOperation(tx, &rec, operation.Running); err != nil {
+			return err
+		}
 		_, err = m.tam.Imports.Update(tx, doc, rec, []string{"status", "progress", "accounts", "contacts"})
 		return err
 	})
@@ -207,9 +211,21 @@ func (m *importRun) fail(ctx context.Context) error {
 	})
 }
 
+// updateOperation shows the counts of the Import in its Operation.
+func (m *importRun) updateOperation(tx *store.Tx, rec *Import, status operation.Status) error {
+	return m.tam.operations.Update(tx, m.id, func(op *operation.Operation) {
+		op.Status, op.Progress = status, rec.Progress
+		op.Changed = rec.Accounts.Created + rec.Accounts.Reused + rec.Contacts.Created + rec.Contacts.Reused
+		op.Failed = rec.Accounts.Skipped + rec.Contacts.Skipped
+	})
+}
+
 // end sets the final status of the Import, emits an event and completes the job.
 func (m *importRun) end(tx *store.Tx, old store.Doc[Import], rec Import, status ImportStatus) error {
 	rec.Status, rec.FinishedAt = status, shape.At(tx.Now())
+	if err := m.updateOperation(tx, &rec, operation.Status(status)); err != nil {
+		return err
+	}
 	doc, err := m.tam.Imports.Update(tx, old, rec, []string{"status"})
 	if err == nil {
 		err = emitImport(tx, doc)

@@ -16,6 +16,7 @@ import (
 	"prospector/internal/catalog"
 	"prospector/internal/crm"
 	"prospector/internal/identity"
+	"prospector/internal/operation"
 	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/internal/worker"
@@ -50,7 +51,7 @@ func newFixture(t *testing.T) *fixture {
 	}
 	kinds := &record.Set{}
 	users := identity.New(st, kinds, identity.Options{})
-	o.TAM = New(st, nil, NewTables(), catalog.New(nil), users, crm.New(kinds, nil, crm.Hooks{}), Options{UnitRate: 2})
+	o.TAM = New(st, nil, NewTables(), operation.New(st, kinds), catalog.New(nil), users, crm.New(kinds, nil, crm.Hooks{}), Options{UnitRate: 2})
 	o.worker = worker.New(st, slog.New(slog.DiscardHandler), o.Jobs())
 	t.Cleanup(func() {
 		o.view(func(tx *store.Tx) error {

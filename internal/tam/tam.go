@@ -14,6 +14,7 @@ import (
 	"prospector/internal/catalog"
 	"prospector/internal/crm"
 	"prospector/internal/identity"
+	"prospector/internal/operation"
 	"prospector/internal/record"
 	"prospector/internal/worker"
 	"prospector/store"
@@ -80,21 +81,23 @@ type TAM struct {
 	*Tables
 	Options
 
-	store    *store.Store
-	index    *index.Engine
-	catalog  *catalog.Catalog
-	identity *identity.Identity
-	crm      *crm.CRM
-	running  *runningPreparations
-	slots    chan struct{} // one element for each question to a costly Researcher that has no answer yet
+	store      *store.Store
+	index      *index.Engine
+	catalog    *catalog.Catalog
+	identity   *identity.Identity
+	crm        *crm.CRM
+	operations *operation.Operations
+	running    *runningPreparations
+	slots      chan struct{} // one element for each question to a costly Researcher that has no answer yet
 }
 
 // New returns a TAM over tables whose lists the index has opened.
 func New(
-	st *store.Store, ix *index.Engine, tables *Tables, market *catalog.Catalog, id *identity.Identity, c *crm.CRM, opt Options,
+	st *store.Store, ix *index.Engine, tables *Tables, operations *operation.Operations, market *catalog.Catalog,
+	id *identity.Identity, c *crm.CRM, opt Options,
 ) *TAM {
 	return &TAM{
-		Tables: tables, Options: opt, store: st, index: ix, catalog: market, identity: id, crm: c,
+		Tables: tables, Options: opt, store: st, index: ix, operations: operations, catalog: market, identity: id, crm: c,
 		running: &runningPreparations{stops: map[uuid.UUID]context.CancelCauseFunc{}},
 		slots:   make(chan struct{}, max(1, opt.MaxConcurrentQuestions)),
 	}

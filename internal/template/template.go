@@ -33,7 +33,7 @@ const (
 
 // Step is one touch of the contact.
 type Step struct {
-	ID      string     `json:"id" rule:"maxlen=100" pattern:"^[A-Za-z0-9_-]{1,100}$" hint:"must be 1 to 100 letters, digits, hyphens and underscores" doc:"Generated if you omit it."`
+	ID      string     `json:"id" rule:"maxlen=100" pattern:"^[A-Za-z0-9_-]{1,100}$" hint:"must be 1 to 100 letters, digits, hyphens and underscores" doc:"What identifies the step when running sequences are brought to a newer text. If you omit it in an update, the step keeps the id of the one with the same index and type. Else it is generated."`
 	Type    StepType   `json:"type" rule:"required,enum=auto_email|manual_email|auto_linkedin_connection|auto_linkedin_message|call|task|gift" doc:"An auto_email is sent. Every other type creates a Task for the campaign's owner."`
 	Index   int        `json:"index" rule:"required,min=0,max=100000" doc:"The position that transitions refer to. It is unique within the template."`
 	Title   shape.Text `json:"title" rule:"maxlen=255,line" doc:"The title of the step's Task. It can contain tokens, like the message."`

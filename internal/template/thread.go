@@ -16,6 +16,7 @@ import (
 //     after "Re:", and it refers to the emails already sent in the thread.
 //   - If no email of the current thread was sent, because the email with its subject was skipped or
 //     failed, the next email starts the thread instead. It takes the subject and is not a reply.
+//   - No email is a reply to one whose delivery is unknown. It starts a thread instead.
 
 // Thread is the stored state of a sequence's current thread.
 type Thread struct {
@@ -60,8 +61,7 @@ func (t *Thread) MarkUnsent(step int, message uuid.NullUUID) {
 		t.Unsent = append(slices.Clip(t.Unsent), step)
 		return
 	}
-	prefix := message.UUID.String() + "@"
-	at := slices.IndexFunc(t.MessageIDs, func(id string) bool { return strings.HasPrefix(id, prefix) })
+	at := t.position(message.UUID)
 	if at < 0 { // another thread has started since
 		return
 	}
@@ -69,6 +69,24 @@ func (t *Thread) MarkUnsent(step int, message uuid.NullUUID) {
 	if len(t.MessageIDs) == 0 {
 		t.Unsent = slices.Concat([]int{step}, t.Unsent)
 	}
+}
+
+// Last returns the last message of the thread. found is false if there is none.
+func (t *Thread) Last() (message uuid.UUID, found bool) {
+	if len(t.MessageIDs) == 0 {
+		return message, false
+	}
+	id, _, _ := strings.Cut(t.MessageIDs[len(t.MessageIDs)-1], "@")
+	message, err := uuid.Parse(id)
+	return message, err == nil
+}
+
+// Contains reports whether a message belongs to the thread.
+func (t *Thread) Contains(message uuid.UUID) bool { return t.position(message) >= 0 }
+
+func (t *Thread) position(message uuid.UUID) int {
+	prefix := message.String() + "@"
+	return slices.IndexFunc(t.MessageIDs, func(id string) bool { return strings.HasPrefix(id, prefix) })
 }
 
 // MarkQueued records that the email of a step that was marked as unsent is sent after all.
@@ -87,6 +105,10 @@ type Composer struct {
 	unsent  []*CompiledStep // see Thread.Unsent
 	isReply bool            // the email composed last is a reply
 }
+
+// NotReceived notes that the email composed last may not have reached its recipient. The next one does not
+// reply to it.
+func (c *Composer) NotReceived() { c.started = false }
 
 // Compose renders a step: it appends the message to b, and returns the subject and the names of
 // tokens without a value or fallback. For an email, it also makes that email's thread the current one.

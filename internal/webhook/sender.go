@@ -37,7 +37,7 @@ type Sender struct {
 
 	// The fields below belong to the goroutine in run.
 
-	held    bool // the outbound hold of a restored backup is in force
+	held    bool // the outbound hold of a restored or copied store is in force
 	queues  map[uuid.UUID]*endpointQueue
 	total   concurrencyLimit
 	orgs    map[uuid.UUID]*orgQueues
@@ -151,8 +151,8 @@ func (s *Sender) runPosted() {
 // loadQueues creates a queue for every subscription that has pending deliveries, and finds the events that are
 // not fanned out.
 func (s *Sender) loadQueues() {
-	since, err := s.webhooks.store.Held()
-	s.held = !since.IsZero()
+	hold, err := s.webhooks.store.Held()
+	s.held = !hold.Since.IsZero()
 	orgs, failed := s.webhooks.store.Organizations()
 	for _, org := range orgs {
 		failed = errors.Join(failed, s.webhooks.store.View(org, func(tx *store.Tx) error {

@@ -122,7 +122,8 @@ export function show(field, value) {
 /** Why something happens at a time. The API counts steps from 0, people from 1. @param {string | null | undefined} reason */
 export function because(reason) {
   if (/^[a-z]+(_[a-z]+)+$/.test(reason || '')) return words(reason || '').toLowerCase();
-  return (reason || '').replace(/\bstep (\d+)/g, (_, n) => `step ${Number(n) + 1}`).replace(/(?<= stopped: )\w+/, why);
+  return (reason || '').replace(/\bstep (\d+)/g, (_, n) => `step ${Number(n) + 1}`)
+    .replace(/(?<= stopped: )\w+/, why).replace(/(?<=\()[a-z]+(_[a-z]+)*(?=\))/g, why);
 }
 
 /** The parts of a text between commas. @param {string | null | undefined} text @returns {string[]} */

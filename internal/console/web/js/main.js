@@ -11,13 +11,14 @@ import { homePage } from './pages/home.js';
 import { cancel, current, go, link, reload, start } from './router.js';
 import { addKeys, may, onUpdate, prefer, readPreferences, session, update } from './state.js';
 import { t, tn } from './text.js';
+import { troubles, watchTroubles } from './trouble.js';
 
 const app = /** @type {HTMLElement} */ (document.getElementById('app'));
 
 /** @type {[string, [string, string][]][]} */
 const navigation = [
   ['', [[t('Home'), '/']]],
-  [t('People'), [[t('Contacts'), '/contacts'], [t('Accounts'), '/accounts'], [t('Opportunities'), '/opportunities'], [t('Audiences'), '/audiences'], [t('Imports'), '/imports?f=dry_run:is:false']]],
+  [t('People'), [[t('Contacts'), '/contacts'], [t('Accounts'), '/accounts'], [t('Opportunities'), '/opportunities'], [t('Audiences'), '/audiences'], [t('Imports'), '/imports?f=dry_run:is:false'], [t('Operations'), '/operations']]],
   [t('Market'), [[t('New market'), '/market'], [t('Previews'), '/previews'], [t('Catalogue'), '/catalogue/companies']]],
   [t('Outreach'), [[t('Campaigns'), '/campaigns'], [t('Templates'), '/templates'], [t('Outbox'), '/outbox']]],
   [t('Work'), [[t('Tasks'), '/tasks?f=status:is:open'], [t('Meetings'), '/meetings']]],
@@ -41,6 +42,7 @@ function draw() {
         <button class="nav-button soft" type="button" @click=${openPalette}>${t('Search…')} <span class="grow"></span><kbd>Ctrl K</kbd></button>
         ${navigation.map(([title, links]) => html`${title && html`<h3>${title}</h3>`}${links.filter(([, to]) => to !== '/market' || may('write')).map(([label, to]) => html`<a href=${link(to)} aria-current=${isCurrent(to, path) ? 'page' : null}>${label}</a>`)}`)}
         <div class="end">
+          ${troubles.now.filter((trouble) => trouble.isMail).map(({ title, text }) => html`<a href=${link('/?who=all')} title=${text}><span class="status bad">${title}</span></a>`)}
           <a href=${link('/settings')} aria-current=${path.startsWith('/settings') ? 'page' : null}>${t('Settings')}</a>
           <button class="nav-button" type="button" @click=${userMenu}><span class="clip" dir="auto">${session.me.user_first_name || session.me.user_email}${session.me.access === 'read' && t(' · read access')}</span></button>
         </div>
@@ -217,6 +219,7 @@ async function begin() {
   });
   await start([['/', homePage]], async () => (await import('./pages/routes.js')).routes);
   startFoot();
+  watchTroubles();
 }
 
 begin().catch((error) => {

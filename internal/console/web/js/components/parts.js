@@ -64,6 +64,18 @@ export const beside = (title, actions, close, content) => html`<aside class="pee
 /** Links of which one is the page that is shown. @param {[unknown, string, boolean][]} links text, address and whether it is this page */
 export const tabs = (links) => html`<div class="tabs">${links.map(([text, to, isNow]) => html`<a href=${link(to)} aria-current=${isNow ? 'page' : null}>${text}</a>`)}</div>`;
 
+/** A button that opens a menu. @param {string} label @param {unknown} items @param {() => unknown} [opened] */
+export const menu = (label, items, opened) => html`<details
+  class="menu"
+  @toggle=${(e) => e.currentTarget.open && opened?.()}
+  @focusout=${(e) => {
+    if (e.relatedTarget && !e.currentTarget.contains(e.relatedTarget)) e.currentTarget.open = false;
+  }}
+  @keydown=${(e) => {
+    if (e.key === 'Escape') e.currentTarget.open = false;
+  }}
+><summary class="button">${label}</summary><div class="popover end">${items}</div></details>`;
+
 /**
  * What can be done with the rows of a table that are selected, or with all that match.
  * @param {any} model @param {(n: number) => unknown} actions @param {boolean} [canTakeAll]

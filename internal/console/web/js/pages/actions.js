@@ -1,19 +1,20 @@
 // @ts-check
 // What can be done with the records of a list.
-import { ApiError, is, list, newKey, patch, post, remove } from '../api.js';
-import { confirm, form, open } from '../components/dialog.js';
+import { ApiError, is, list, newKey, post, remove } from '../api.js';
+import { confirm, form } from '../components/dialog.js';
 import { field, nameOf, optionsOf } from '../components/field.js';
 import { allowedValues, guessReference } from '../components/filter.js';
-import { button, download, failed, inTrash, status, table, toast } from '../components/parts.js';
+import { download, failed, inTrash, status, toast } from '../components/parts.js';
 import { html } from '../dom.js';
-import { follow } from '../foot.js';
 import { fromInput } from '../format.js';
 import { body, selection } from '../query.js';
 import { go, link, reload } from '../router.js';
 import { update } from '../state.js';
-import { number, t, tn } from '../text.js';
+import { t, tn } from '../text.js';
 import { createAudience } from './audience.js';
-import { createCampaign } from './campaigns.js';
+import { createCampaign } from './campaign_actions.js';
+import { namesOf } from './entities.js';
+import { followOperation } from './undo.js';
 
 /** @typedef {import('./list.js').ListModel} ListModel */
 
@@ -79,25 +80,18 @@ const bulk = (model, change, how) => post(`/v1/${model.kind.entity}/bulk`, { ...
 const count = async (model, change) => (await bulk(model, change, { dry_run: true })).matched;
 
 /** A text with the number and the kind of records. @param {ListModel} model @param {number} n @param {string} one @param {string} other */
-const counted = ({ kind }, n, one, other) => tn(n, one, other, { kind: kind.one, title: kind.title.toLowerCase() });
+const counted = ({ kind }, n, one, other) => tn(n, one, other, namesOf(kind));
 
 /**
- * Changes the chosen records, unless there are not n of them any more, and shows how far it is. undo restores one record,
- * if the records were selected one by one.
- * @param {ListModel} model @param {Item} change @param {number} n @param {(n: number) => string} message @param {(record: Item) => Promise<unknown>} undo
+ * Changes the chosen records, unless there are not n of them any more, and shows how far it is.
+ * @param {ListModel} model @param {Item} change @param {number} n @param {(n: number) => string} message
  */
-async function start(model, change, n, message, undo) {
+async function start(model, change, n, message) {
   const { id } = await bulk(model, change, { expect: n });
-  const before = model.isEverything ? null : model.table.records().filter((record) => model.table.selected.has(record.id));
-  const path = `/v1/operations/${id}`;
-  const done = (/** @type {Item} */ o) => `${message(o.changed)}${o.failed ? t(', {n} could not be changed', { n: o.failed }) : ''}${o.status === 'completed' ? '' : t(' ({status})', { status: o.status })}`;
   model.table.clearSelection();
   model.isEverything = false;
-  follow({ read: path, cancel: () => post(`${path}/cancel`, {}), href: model.kind.path, label: change.delete ? counted(model, n, 'Deleting {n} {kind}', 'Deleting {n} {title}') : counted(model, n, 'Changing {n} {kind}', 'Changing {n} {title}'), seen: () => { model.all = -1; }, done, ended: (o) => {
-    if (!o.failed) return toast(done(o), { bad: o.status !== 'completed', undo: before ? async () => { await Promise.allSettled(before.map(undo)); await model.refresh(); } : undefined });
-    void open((close) => html`<div class="panel"><h2>${done(o)}</h2>${table([t('Problem'), t('Records'), t('For example')], (o.problems || []).map((/** @type {Item} */ p) => [p.message, number(p.count || 1), p.first_id ? html`<a href=${link(`${model.kind.path}/${p.first_id}`)} @click=${() => close(null)}>${t('Open')}</a>` : '']))}
-      <div class="buttons">${button(t('Close'), () => close(null))}</div></div>`);
-  } });
+  const label = change.delete ? counted(model, n, 'Deleting {n} {kind}', 'Deleting {n} {title}') : counted(model, n, 'Changing {n} {kind}', 'Changing {n} {title}');
+  followOperation(id, { href: model.kind.path, label, seen: () => { model.all = -1; }, done: ({ changed }) => message(changed) });
   return true;
 }
 
@@ -108,14 +102,14 @@ export const actions = {
     const n = await count(model, change);
     const action = tn(n, 'Mark {n} task as done', 'Mark {n} tasks as done');
     if (model.isEverything && !await confirm({ action })) return;
-    await start(model, change, n, (done) => tn(done, '{n} task done', '{n} tasks done'), ({ id, status: before }) => patch(`/v1/tasks/${id}`, { status: before }));
+    await start(model, change, n, (done) => tn(done, '{n} task done', '{n} tasks done'));
   },
 
   async delete(model) {
     const n = await count(model, { delete: true });
     const action = counted(model, n, 'Delete {n} {kind}', 'Delete {n} {title}');
     if (await confirm({ text: inTrash(n), action, danger: true, count: n })) {
-      await start(model, { delete: true }, n, (done) => t('{n} deleted', { n: done }), ({ id }) => post(`/v1/${model.kind.entity}/${id}/restore`, {}, { key: newKey() }));
+      await start(model, { delete: true }, n, (done) => t('{n} deleted', { n: done }));
     }
   },
 
@@ -129,7 +123,7 @@ export const actions = {
       title: counted(model, n, 'Tags of {n} {kind}', 'Tags of {n} {title}'), action: counted(model, n, 'Change {n} {kind}', 'Change {n} {title}'),
       body: (state) => html`<div class="columns">${field(state, { name: 'how', label: t('Action'), required: true, options: [{ value: 'add_tags', label: t('Add the tag') }, { value: 'remove_tags', label: t('Remove the tag') }] })}
         ${field(state, { name: 'tag', required: true, options: usable.map((tag) => ({ value: tag.id, label: tag.name })) })}</div>`,
-      submit: ({ values }) => start(model, { [values.how]: [values.tag] }, n, (done) => (values.how === 'add_tags' ? t('{n} tagged', { n: done }) : t('The tag was removed from {n}', { n: done })), ({ id, tags }) => patch(`/v1/${model.kind.entity}/${id}`, { tags: tags || [] })),
+      submit: ({ values }) => start(model, { [values.how]: [values.tag] }, n, (done) => (values.how === 'add_tags' ? t('{n} tagged', { n: done }) : t('The tag was removed from {n}', { n: done }))),
     }, { how: 'add_tags', tag: usable[0].id });
   },
 
@@ -146,7 +140,7 @@ export const actions = {
       },
       submit: async ({ values: { field: key, ...values } }) => {
         try {
-          return await start(model, { set: { [key]: valueOf(model.schema, key, values[key]) } }, n, (done) => t('{n} changed', { n: done }), ({ id, [key]: old }) => patch(`/v1/${model.kind.entity}/${id}`, { [key]: old ?? null }));
+          return await start(model, { set: { [key]: valueOf(model.schema, key, values[key]) } }, n, (done) => t('{n} changed', { n: done }));
         } catch (error) {
           if (error instanceof ApiError) for (const detail of error.details) detail.path = detail.path.replace(/^set\./, '');
           throw error;

@@ -1,20 +1,20 @@
 // @ts-check
 // Cleaning up: records that are the same are merged, records that were deleted are restored.
-import { is, list, newKey, post, remove, schemaOf, tags } from '../api.js';
+import { is, list, newKey, post, request, schemaOf, tags } from '../api.js';
 import { confirm } from '../components/dialog.js';
 import { knownName, nameOf, resolveAll } from '../components/field.js';
 import { guessReference, valueName } from '../components/filter.js';
 import { button, empty, failed, heading, selected, soft, tabs, toast, when } from '../components/parts.js';
 import { column, Table } from '../components/table.js';
 import { html, keyed } from '../dom.js';
-import { dropWork, showWork } from '../foot.js';
 import { words } from '../format.js';
 import { encode } from '../query.js';
-import { current, go, link, reload } from '../router.js';
+import { go, link, reload } from '../router.js';
 import { may, update } from '../state.js';
 import { t, tn } from '../text.js';
-import { entities, valueAt, withTags } from './entities.js';
+import { entities, namesOf, valueAt, withTags } from './entities.js';
 import { frame } from './settings.js';
+import { followOperation, operationWith, undoOf } from './undo.js';
 
 const joined = ['tags', 'notes', 'do_not_contact']; // of which a merge takes all values
 
@@ -52,9 +52,6 @@ async function groupAfter(kind, after, signal) {
 /** The address of a group. @param {Entity} kind @param {string} cursor */
 const groupAt = (kind, cursor) => `${kind.path}/duplicates${encode({}, { after: cursor })}`;
 
-/** What one and several records are called. @param {Entity} kind */
-const namesOf = (kind) => ({ kind: kind.one, title: kind.title.toLowerCase() });
-
 /** The value of a field as text. @param {Field} f @param {Item} record */
 function textOf(f, record) {
   return [valueAt(record, f.key) ?? []].flat().map((v) => valueName(f, v)).join(', ');
@@ -85,7 +82,7 @@ function compare(model) {
         return html`<td class=${out.has(r.id) ? 'soft' : ''}>${differs && textOf(f, r) && !out.has(r.id) ? html`<label class="check"><input type="radio" name=${f.key} .checked=${r.id === source} @change=${() => { from[f.key] = r.id; update(); }}> ${text}</label>` : text}</td>`;
       })}</tr>`;
     })}</tbody></table></div>
-    ${may('write') && html`<div class="section"><p>${t('{name} keeps the values chosen above, and gets the tags, audiences, notes, messages, tasks, meetings and history of all. Whoever has opted out stays opted out. This cannot be undone.', { name })}</p>
+    ${may('write') && html`<div class="section"><p>${t('{name} keeps the values chosen above, and gets the tags, audiences, notes, messages, tasks, meetings and history of all. Whoever has opted out stays opted out. You can undo this for 30 days.', { name })}</p>
       <p class="buttons">${merged.length > 0 && button(action, () => merge(model, merged), 'primary', Date.now() - model.shownAt < 1000)}</p></div>`}`;
 }
 
@@ -94,9 +91,10 @@ async function merge(model, merged) {
   if (model.isMerged) return;
   const { kind, keep, fields } = model;
   const chosen = fields.map((/** @type {Field} */ f) => [f.key, sourceOf(model, f)]).filter((/** @type {string[]} */ [key, id]) => model.from[key] && id && id !== keep);
-  await post(`/v1/${kind.entity}/${keep}/merge`, { ids: merged.map((r) => r.id), ...(chosen.length ? { fields: Object.fromEntries(chosen) } : {}) }, { key: newKey() });
+  const { body } = await request('POST', `/v1/${kind.entity}/${keep}/merge`, { ids: merged.map((r) => r.id), ...(chosen.length ? { fields: Object.fromEntries(chosen) } : {}) }, { key: newKey() });
   model.isMerged = true;
-  toast(tn(merged.length, '{n} {kind} merged', '{n} {title} merged', namesOf(kind)));
+  const operation = await operationWith(body.meta.operation_id);
+  toast(tn(merged.length, '{n} {kind} merged', '{n} {title} merged', namesOf(kind)), { undo: operation && undoOf(operation) });
   await (model.ids ? go(`${kind.path}/${keep}`) : reload());
 }
 
@@ -122,7 +120,7 @@ export const trashPage = {
   view(model) {
     const { kind, table } = model;
     return frame('trash', html`${tabs(kinds.map((name) => [entities[name].title, `/settings/trash?kind=${name}`, name === kind.entity]))}<p class="soft">${table.total > 0 ? tn(table.total, '{n} deleted {kind}', '{n} deleted {title}', namesOf(kind)) : '\u00a0'}</p>${table.element}
-      ${selected(model, (n) => html`${button(tn(n, 'Restore {n} {kind}', 'Restore {n} {title}', namesOf(kind)), () => restore(model), 'primary')}
+      ${selected(model, (n) => html`${button(tn(n, 'Restore {n} {kind}', 'Restore {n} {title}', namesOf(kind)), () => restore(model, n), 'primary')}
         ${button(t('Delete permanently…'), () => erase(model), 'danger')}`, true)}`, null, 'list-page');
   },
 };
@@ -130,46 +128,27 @@ export const trashPage = {
 /** A page of deleted records. @param {Entity} kind @param {number} page @param {number} page_size @param {AbortSignal} [signal] */
 const trashed = (kind, page, page_size, signal) => list(`/v1/${kind.entity}/trash/list`, { page, page_size }, { signal });
 
-/** The ids of the selected records, or of all. @param {any} model @returns {Promise<string[]>} */
-async function chosen({ kind, table, isEverything }) {
-  if (!isEverything) return [...table.selected];
-  const ids = [];
-  for (let page = 1; ; page++) {
-    const { data, pagination } = await trashed(kind, page, 500);
-    ids.push(...data.map((r) => r.id));
-    if (page * 500 >= pagination.total_count) return ids;
-  }
+/** Does something with the selected records, or with all, unless there are not n of them any more. @param {any} model @param {Item} change restore or delete @param {Item} how */
+const bulk = ({ kind, table, isEverything }, change, how) => post(`/v1/${kind.entity}/trash/bulk`, { ...(isEverything ? { filters: [] } : { ids: [...table.selected] }), ...change, ...how }, { key: newKey() });
+
+/** Shows how far an operation on the trash is. @param {any} model @param {string} id @param {string} label @param {string} one @param {string} other */
+function show(model, id, label, one, other) {
+  model.table.clearSelection();
+  model.isEverything = false;
+  followOperation(id, { href: '/settings/trash', label, done: ({ changed }) => tn(changed, one, other) });
 }
 
-/** Does something with each of the records, shows how far it is, and says how many it could not be done with. @param {Table} table @param {string[]} ids @param {string} label @param {(id: string) => Promise<unknown>} act @param {string} one @param {string} other */
-async function each(table, ids, label, act, one, other) {
-  const all = ids.length;
-  const work = { href: '/settings/trash', label, at: 0, cancel: () => { ids.length = 0; } };
-  /** @type {string[]} */
-  const failures = [];
-  let n = 0;
-  table.clearSelection();
-  while (ids.length) { // a few at a time, so that other requests need not wait for all of them
-    if (all > 50) showWork(work);
-    await Promise.all(ids.splice(0, 5).map((id) => act(id).then(() => n++, (error) => failures.push(error.message))));
-    work.at = (n + failures.length) / all;
-  }
-  dropWork(work);
-  if (failures.length) toast(t('{n} could not be changed: {why}', { n: failures.length, why: failures[0] }), { bad: true });
-  else toast(tn(n, one, other));
-  if (current.params.path === work.href) await reload();
+/** @param {any} model @param {number} n */
+async function restore(model, n) {
+  const { id } = await bulk(model, { restore: true }, { expect: n });
+  show(model, id, tn(n, 'Restoring {n} record', 'Restoring {n} records'), '{n} record restored', '{n} records restored');
 }
 
-/** @param {any} model */
-async function restore(model) {
-  const ids = await chosen(model);
-  await each(model.table, ids, tn(ids.length, 'Restoring {n} record', 'Restoring {n} records'), (id) => post(`/v1/${model.kind.entity}/${id}/restore`, {}, { key: newKey() }), '{n} record restored', '{n} records restored');
-}
-
-/** Deletes the records that were there when it asked, and none that came into the trash since. @param {any} model */
+/** Deletes the records that were there when it asked, or none if there are others by then. @param {any} model */
 async function erase(model) {
-  const { kind, table } = model;
-  const ids = await chosen(model);
-  const action = tn(ids.length, 'Delete {n} {kind} permanently', 'Delete {n} {title} permanently', namesOf(kind));
-  if (await confirm({ text: t('This cannot be undone.'), action, danger: true, count: ids.length })) await each(table, ids, action, (id) => remove(`/v1/${kind.entity}/${id}?permanent=true`), '{n} record deleted permanently', '{n} records deleted permanently');
+  const { matched: n } = await bulk(model, { delete: true }, { dry_run: true });
+  const action = tn(n, 'Delete {n} {kind} permanently', 'Delete {n} {title} permanently', namesOf(model.kind));
+  if (!await confirm({ text: t('This cannot be undone.'), action, danger: true, count: n })) return;
+  const { id } = await bulk(model, { delete: true }, { expect: n });
+  show(model, id, action, '{n} record deleted permanently', '{n} records deleted permanently');
 }

@@ -37,6 +37,9 @@ export const entities = {
     quick: [[t('All'), ''], [t('Today'), 'f=starts_at:is_after:{today}&f=starts_at:is_before:{tomorrow}'], [t('Scheduled'), 'f=status:is:scheduled']] }),
 };
 
+/** What one and several records are called. @param {Entity} of */
+export const namesOf = (of) => ({ kind: of.one, title: of.title.toLowerCase() });
+
 /** The tags of a kind of record. @param {string} entity @param {Item[]} all */
 export const tagsFor = (entity, all) => all.filter((tag) => tag.object_type === (entity === 'opportunities' ? 'opportunity' : entity.slice(0, -1)));
 
@@ -52,4 +55,4 @@ export const valueAt = (record, key) => key.split('.').reduce((/** @type {any} *
 
 /** The parts of the settings. */
 export const sections = [['organization', t('Organization')], ['users', t('Users')], ['keys', t('API keys')], ['fields', t('Fields')], ['tags', t('Tags')],
-  ['suppressions', t('Suppressions')], ['webhooks', t('Webhooks')], ['trash', t('Trash')], ['me', t('Password and sessions')]];
+  ['suppressions', t('Suppressions')], ['webhooks', t('Webhooks')], ['mail', t('Mail')], ['trash', t('Trash')], ['me', t('Password and sessions')]];

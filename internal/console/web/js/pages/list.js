@@ -3,7 +3,7 @@
 import { is, list, schemaOf, tags } from '../api.js';
 import { knownName, nameOf, resolveAll } from '../components/field.js';
 import { filterBar, guessReference, marketText, sentence } from '../components/filter.js';
-import { beside, button, copy, empty, failed, pairs, selected, soft, status, tabs } from '../components/parts.js';
+import { beside, button, copy, empty, failed, menu, pairs, selected, soft, status, tabs } from '../components/parts.js';
 import { Table } from '../components/table.js';
 import { html } from '../dom.js';
 import { ago, because, show, startOfDay, words } from '../format.js';
@@ -151,7 +151,7 @@ export class ListModel {
     return {
       key, label: f.key === 'contact_count' ? t('Contacts') : labelOf(f), sortable: f.sortable, number: isCount,
       width: width || (key === 'title' && this.kind.columns[0] === key ? 350 : widths[key] || (isCount ? Math.max(110, 9 * f.label.length + 16) : /^(updated|created)_at$/.test(key) && this.kind.entity !== 'previews' ? 100 : 150)),
-      view: (record) => [this.cell(f, valueAt(record, key)), key === 'status' && record.dry_run && t(', dry run')],
+      view: (record) => (key === 'status' && record.held ? heldStatus(record.held) : [this.cell(f, valueAt(record, key)), key === 'status' && record.dry_run && t(', dry run')]),
     };
   }
 
@@ -248,6 +248,12 @@ export class ListModel {
   }
 }
 
+/** A held campaign says so and why, whatever its status. @param {Item} held */
+const heldStatus = (held) => {
+  const text = t('Held: {reason}', { reason: why(held.reason) });
+  return html`<span title=${held.detail || text}>${status('held', text)}</span>`;
+};
+
 /** The widths of columns that need more or less room than others. @type {Record<string, number>} */
 const widths = { name: 300, title: 250, subject: 300, to: 280, description: 400, website: 220, tags: 180, account_id: 180, country: 120 };
 
@@ -314,10 +320,6 @@ const viewItems = (model) => html`${may('write') && html`<button class="item" ty
 function viewOf(v) {
   return { q: v.searching_rule?.value || '', ...partsOf(v.filtering_rules), sort: v.sort || '', cols: v.columns || [] };
 }
-
-/** @param {string} label @param {unknown} items @param {() => unknown} [opened] */
-const menu = (label, items, opened) => html`<details class="menu" @toggle=${(e) => { if (e.currentTarget.open) opened?.(); }} @focusout=${(e) => { if (e.relatedTarget && !e.currentTarget.contains(e.relatedTarget)) e.currentTarget.open = false; }}
-  @keydown=${(e) => { if (e.key === 'Escape') e.currentTarget.open = false; }}><summary class="button">${label}</summary><div class="popover end">${items}</div></details>`;
 
 /** @param {ListModel} model */
 function quickViews({ kind }) {

@@ -6,12 +6,13 @@ import { control, explain, knownName, nameOf, optionsOf, resolve, resolveAll, ye
 import { allowedValues, guessReference } from '../components/filter.js';
 import { button, failed, heading, inTrash, section, soft, status, toast } from '../components/parts.js';
 import { html, keyed } from '../dom.js';
-import { because, dateTime, fromInput, show, toInput, words } from '../format.js';
-import { go, link, reload, setSearch } from '../router.js';
+import { dateTime, fromInput, show, toInput, words } from '../format.js';
+import { go, link, reload } from '../router.js';
 import { may, origin, update } from '../state.js';
 import { number, t, tn, why } from '../text.js';
 import { actions, create } from './actions.js';
 import { entities, tagsFor, valueAt } from './entities.js';
+import { past, readMentioned } from './history.js';
 
 /** @param {string} name @returns {PageModule} */
 function recordPage(name) {
@@ -34,7 +35,7 @@ function recordPage(name) {
       ]) : [null, null];
       const contacts = kind.entity === 'accounts' ? await list('/v1/contacts/list', { filters: [is('account_id', args.id)], page_size: 20, sort: 'last_name' }, { signal }) : null;
       const record = answer.body.data;
-      await resolveAll('users', history.data.map((change) => change.user_id).filter(Boolean)).catch(() => {});
+      await readMentioned(schema, history.data);
       await Promise.all(schema.fields.filter((f) => f.type === 'reference' && record[f.key] && !Array.isArray(record[f.key]) && f.key !== 'id')
         .map((f) => resolve(f.reference || guessReference(f.key), record[f.key]).catch(() => '')));
       if (sequences) await resolveAll('campaigns', sequences.data.map((s) => s.campaign_id)).catch(() => {});
@@ -58,7 +59,7 @@ function view(model) {
   const subtitle = isContact ? [record.title, knownName(record.account_id)].filter(Boolean).join(', ') : record.industry || words(record.stage || record.status || '');
   const { at, total } = place(model);
   return html`<div class="page">
-    ${heading({ up: [at >= 0 ? origin.href : kind.path, at >= 0 ? t('{kind}, {n} of {total}', { kind: kind.title, n: at + 1, total: total }) : kind.title], title: nameOf(record), note: subtitle, actions: may('write') && html`
+    ${heading({ up: [above(model), at >= 0 ? t('{kind}, {n} of {total}', { kind: kind.title, n: at + 1, total: total }) : kind.title], title: nameOf(record), note: subtitle, actions: may('write') && html`
       ${kind.entity === 'tasks' && record.status === 'open' && button(t('Done'), () => save(model, 'status', 'completed'), 'primary')}
       ${isContact && button(t('Replied…'), () => replied(model))}${isContact && !record.do_not_contact && button(t('Opt out…'), () => optOut(model))}
       ${button(t('Delete…'), () => deleteRecord(model), 'danger')}` })}
@@ -77,6 +78,9 @@ const ordered = ({ fields }) => fields.filter((f) => f.key !== 'id').sort((a, b)
 function place({ record, kind }) {
   return { at: origin.path === kind.path ? origin.ids.indexOf(record.id) : -1, total: origin.total };
 }
+
+/** The list above the record: the one from which it was opened, with its filters, or that of all. @param {Item} model */
+const above = (model) => (place(model).at >= 0 ? origin.href : model.kind.path);
 
 /** Goes to the record beside this one in the list. @param {Item} model @param {number} by */
 function beside(model, by) {
@@ -245,28 +249,6 @@ function nothingNext(model) {
 }
 
 /** @param {Item} model */
-function past(model) {
-  const changes = model.history.map((/** @type {Item} */ c) => ({ at: c.at, type: 'change', title: changeTitle(c) }));
-  const all = [...model.timeline, ...changes].filter((e) => model.tab === 'all' || (model.tab === 'mail' && e.type === 'message') || (model.tab === 'tasks' && ['task', 'meeting'].includes(e.type)) || (model.tab === 'changes' && e.type === 'change'))
-    .sort((a, b) => String(b.at).localeCompare(String(a.at)));
-  const tabs = model.timeline.length ? [['all', t('All')], ['mail', t('Mail')], ['tasks', t('Tasks')], ['changes', t('Changes')]] : [];
-  return html`<section class="section"><header><h2>${t('Timeline')}</h2><div class="tabs">${tabs.map(([tab, label]) => html`<button type="button" aria-pressed=${String(model.tab === tab)} @click=${() => { model.tab = tab; setSearch(tab === 'all' ? '' : `?tab=${tab}`); update(); }}>${label}</button>`)}</div></header>
-    ${all.length === 0 ? soft(t('Nothing has happened yet.')) : html`<ul class="timeline">${all.slice(0, 200).map((e) => html`<li><span class="soft nowrap">${e.at ? dateTime(e.at) : ''}</span>
-      <span>${e.type === 'message' ? html`<a dir="auto" href=${link(`/outbox?open=${e.id}`)}>${e.title}</a>` : html`<span dir="auto">${because(e.title)}</span>`} ${e.detail && html` <span class="soft" dir="auto">${because(e.detail)}</span>`}</span></li>`)}</ul>`}
-  </section>`;
-}
-
-/** @param {any} change */
-function changeTitle(change) {
-  const who = knownName(change.user_id) || t('the service');
-  const fields = (change.fields || []).map(words).join(', ');
-  const operation = change.operation || '';
-  if (change.change === 'deleted') return t('Deleted by {who}', { who });
-  if (change.change === 'created') return t(operation.startsWith('restore') ? 'Restored by {who}' : operation.startsWith('import') ? 'Imported by {who}' : 'Created by {who}', { who });
-  return fields ? t('{fields} changed by {who}', { fields, who }) : t('Changed by {who} ({operation})', { who, operation: words(operation).toLowerCase() });
-}
-
-/** @param {Item} model */
 async function optOut(model) {
   const name = nameOf(model.record);
   if (await confirm({ title: t('Opt out {name}?', { name }), text: t('The contact receives nothing any more, from any campaign.'), action: t('Opt out'), danger: true })) {
@@ -287,10 +269,15 @@ async function replied(model) {
 /** @param {Item} model */
 async function deleteRecord(model) {
   const { kind } = model;
-  if (await confirm({ title: t('Delete {name}?', { name: nameOf(model.record) }), text: inTrash(), action: t('Delete this {kind}', { kind: kind.one }), danger: true })) {
-    await remove(model.path);
-    toast(t('{name} deleted', { name: nameOf(model.record) }), { undo: async () => { await post(`${model.path}/restore`, {}, { key: newKey() }); await go(`${kind.path}/${model.record.id}`); } });
-    void go(kind.path);
-  }
+  const name = nameOf(model.record);
+  const action = t('Delete this {kind}', { kind: kind.one });
+  if (!await confirm({ title: t('Delete {name}?', { name }), text: inTrash(), action, danger: true })) return;
+  await remove(model.path);
+  const undo = async () => {
+    await post(`${model.path}/restore`, {}, { key: newKey() });
+    await go(`${kind.path}/${model.record.id}`);
+  };
+  toast(t('{name} deleted', { name }), { undo });
+  void go(above(model), { replace: true }); // Back does not lead to what is gone
 }
 

@@ -9,11 +9,12 @@ import { marketPage, previewPage } from './market.js';
 import { templatePage } from './template.js';
 import { settingsPage, webhookPage } from './settings.js';
 import { importPage, newImportPage } from './imports.js';
+import { operationPage, operationsPage } from './operations.js';
 import { homePage } from './home.js';
 
 /** The first that fits an address is shown. @type {Route[]} */
 export const routes = [
   ['/', homePage], ['/contacts/duplicates', duplicatesPage], ['/accounts/duplicates', duplicatesPage], ...records, ...lists, ['/audiences/:id', audiencePage],
   ['/imports/new', newImportPage], ['/imports/:id', importPage], ['/market', marketPage], ['/previews/:id', previewPage], ['/campaigns/:id', campaignPage],
-  ['/templates/:id', templatePage], ['/settings/trash', trashPage], ['/settings', settingsPage], ['/settings/:part', settingsPage], ['/settings/webhooks/:id', webhookPage],
+  ['/templates/:id', templatePage], ['/operations', operationsPage], ['/operations/:id', operationPage], ['/settings/trash', trashPage], ['/settings', settingsPage], ['/settings/:part', settingsPage], ['/settings/webhooks/:id', webhookPage],
 ];

@@ -10,6 +10,7 @@ import { go, link, reload } from '../router.js';
 import { may, session } from '../state.js';
 import { t, tn, why } from '../text.js';
 import { sections } from './entities.js';
+import { loadMail, mailView } from './mail.js';
 
 /**
  * A part of the settings that is a list of records.
@@ -105,7 +106,7 @@ async function invite(user) {
 
 /** @param {string} now @param {unknown} content @param {unknown} [action] @param {string} [kind] of the page */
 export const frame = (now, content, action, kind = '') => html`<div class=${`page ${kind}`}>${heading({ title: t('Settings'), actions: action })}
-  ${tabs(sections.filter(([name]) => name !== 'keys' || may('admin')).map(([name, title]) => [title, `/settings/${name}`, name === now]))}${content}</div>`;
+  ${tabs(sections.filter(([name]) => (name !== 'keys' || may('admin')) && (name !== 'mail' || may('write'))).map(([name, title]) => [title, `/settings/${name}`, name === now]))}${content}</div>`;
 
 /** @type {PageModule} */
 export const settingsPage = {
@@ -113,12 +114,14 @@ export const settingsPage = {
   async load({ args }, signal) {
     const name = args.part || 'organization';
     if (name === 'organization') return { name, item: await get('/v1/organization', { signal }) };
+    if (name === 'mail') return { name, item: await loadMail(signal) };
     if (name === 'me') return { name, items: (await getPage('/v1/sessions', { signal })).data };
     if (!parts[name]) throw new ApiError(404, '', '');
     return { name, items: await parts[name].load(signal) };
   },
   view(model) {
     if (model.name === 'organization') return frame('organization', organization(model.item));
+    if (model.name === 'mail') return frame('mail', mailView(model.item));
     if (model.name === 'me') return frame('me', own(model.items));
     const part = parts[model.name];
     const allowed = part.fields && may(part.admin ? 'admin' : 'write');
@@ -175,7 +178,7 @@ function own(sessions) {
   const password = async () => {
     const saved = await form({
       title: t('Change the password'), action: t('Save'),
-      body: (state) => html`${field(state, { name: 'old_password', label: t('Current password'), type: 'password', autocomplete: 'current-password' })}${field(state, { name: 'password', label: t('New password'), type: 'password', required: true, autocomplete: 'new-password', help: t('At least 10 characters. Your other sessions end.') })}`,
+      body: (state) => html`${field(state, { name: 'old_password', label: t('Current password'), type: 'password', autocomplete: 'current-password' })}${field(state, { name: 'password', label: t('New password'), type: 'password', required: true, autocomplete: 'new-password', help: t('At least 10 characters, such as four unrelated words. Your other sessions end.') })}`,
       submit: ({ values }) => patch('/v1/me', values),
     });
     if (saved) { toast(t('The password was changed')); await reload(); }

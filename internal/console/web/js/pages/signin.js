@@ -38,7 +38,7 @@ export function welcome(app) {
     page(app, {
       title: t('Welcome to Prospector'), action: t('Continue'), done: () => resolve(),
       note: t('This link works once. Without a password you need another link to sign in again.'),
-      fields: (state) => field(state, { name: 'password', label: t('Choose a password'), type: 'password', autocomplete: 'new-password', help: t('At least 10 characters.') }),
+      fields: (state) => field(state, { name: 'password', label: t('Choose a password'), type: 'password', autocomplete: 'new-password', help: t('At least 10 characters, such as four unrelated words.') }),
       submit: async ({ values }) => {
         if (!token) throw new ApiError(422, 'validation_failed', t('This link is incomplete. Open the whole link, or ask an admin for a new one.'));
         return post('/v1/sessions/redeem', { token, ...(values.password ? { password: values.password } : {}) }, { quiet: true });

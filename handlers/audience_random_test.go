@@ -1,0 +1,285 @@
+package handlers_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/apptest"
+	"prospector/store"
+)
+
+// randomLosses is an organization with dynamic audiences, from which values are taken at random.
+type randomLosses struct {
+	simRandom
+	*apptest.Org
+	t         *testing.T
+	app       *apptest.App
+	audiences []string // paths
+	tags      []string
+	accounts  []string
+	gone      []string          // accounts in the trash
+	fields    map[string]string // ids by key
+	types     map[string]string // of all keys, also while there is no such field
+	contacts  []string
+	trashed   map[string]map[string]bool // contacts in the trash: the audiences that they were in
+}
+
+// TestNobodyJoinsByLoss draws deletions, merges, restores and changes of fields over random dynamic audiences. Nobody may
+// join an audience by that. PROSPECTOR_SOAK is the number of organizations, 4 by default.
+func TestNobodyJoinsByLoss(t *testing.T) {
+	for seed := range soakSeeds(t, unraced(4, 1)) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			app := apptest.New(t)
+			w := &randomLosses{
+				simRandom: simRandom{rand.New(rand.NewPCG(uint64(seed), 5))}, Org: app.Org("Acme"), t: t, app: app,
+				fields: map[string]string{}, trashed: map[string]map[string]bool{},
+				types: map[string]string{"text": "text", "number": "number", "flag": "boolean", "day": "date", "grade": "enum", "more": "multi_select"},
+			}
+			w.begin()
+			for range 60 {
+				w.step()
+			}
+		})
+	}
+}
+
+func pick[T any](r simRandom, all []T) T { return all[r.IntN(len(all))] }
+
+func (w *randomLosses) begin() {
+	for i := range 4 {
+		w.tags = append(w.tags, w.Write.Post("/v1/tags", fmt.Sprintf(`{"name": "Tag %d", "color": "red", "object_type": "contact"}`, i)).Is(201).ID())
+		w.accounts = append(w.accounts, w.Write.Post("/v1/accounts", fmt.Sprintf(`{"name": "Account %d"}`, i)).Is(201).ID())
+	}
+	for _, key := range sorted(keysOf(w.types)) {
+		w.createField(key)
+	}
+	for i := range 25 {
+		body := map[string]any{"email": fmt.Sprintf("c%d@x.example", i), "first_name": pick(w.simRandom, []string{"Ann", "Bo"})}
+		if !w.chance(3) {
+			body["tags"] = w.some(w.tags)
+		}
+		if !w.chance(3) {
+			body["account_id"] = pick(w.simRandom, w.accounts)
+		}
+		for _, key := range sorted(keysOf(w.types)) {
+			if !w.chance(2) {
+				body["custom_field_"+key] = w.value(key)
+			}
+		}
+		w.contacts = append(w.contacts, w.Write.Post("/v1/contacts", body).Is(201).ID())
+	}
+	for i := range 10 {
+		body := map[string]any{"name": fmt.Sprint("Audience ", i), "type": "dynamic", "filters": w.filters(2)}
+		w.audiences = append(w.audiences, audiences+"/"+w.Write.Post(audiences, body).Is(201).ID())
+	}
+	w.app.Work()
+}
+
+func (w *randomLosses) createField(key string) {
+	body := map[string]any{"entity": "contacts", "key": key, "data_type": w.types[key]}
+	if w.types[key] == "enum" || w.types[key] == "multi_select" {
+		body["allowed_values"] = []string{"a", "b", "c"}
+	}
+	w.fields[key] = w.Admin.Post("/v1/fields", body).Is(201).ID()
+}
+
+func (w *randomLosses) some(all []string) []string {
+	chosen := slices.Clone(all)
+	w.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
+	return chosen[:1+w.IntN(min(2, len(chosen)))]
+}
+
+// value returns a value of a custom field.
+func (w *randomLosses) value(key string) any {
+	switch w.types[key] {
+	case "number":
+		return w.IntN(3)
+	case "boolean":
+		return w.chance(2)
+	case "date":
+		return fmt.Sprintf("2026-03-0%d", 1+w.IntN(3))
+	case "multi_select":
+		return w.some([]string{"a", "b", "c"})
+	}
+	return pick(w.simRandom, []string{"a", "b", "c"})
+}
+
+func (w *randomLosses) filters(depth int) map[string]any {
+	var all []any
+	for range 1 + w.IntN(3) {
+		if depth > 0 && w.chance(3) {
+			all = append(all, w.filters(depth-1))
+			continue
+		}
+		all = append(all, w.rule())
+	}
+	return map[string]any{"operator": pick(w.simRandom, []string{"and", "or"}), "filters": all}
+}
+
+func (w *randomLosses) rule() map[string]any {
+	rule := func(field, condition string, value any) map[string]any {
+		r := map[string]any{"field": field, "condition": condition}
+		if condition != "is_empty" && condition != "is_not_empty" {
+			r["value"] = value
+		}
+		return r
+	}
+	conditions := []string{"is", "is_not", "is_empty", "is_not_empty"}
+	switch w.IntN(4) {
+	case 0:
+		return rule("tags", pick(w.simRandom, append(conditions, "contains", "not_contains")), w.some(w.tags))
+	case 1:
+		return rule("account_id", pick(w.simRandom, conditions), pick(w.simRandom, w.accounts))
+	case 2:
+		return rule("first_name", "is", pick(w.simRandom, []string{"Ann", "Bo"}))
+	}
+	key := pick(w.simRandom, sorted(keysOf(w.types)))
+	switch w.types[key] {
+	case "boolean", "date":
+		conditions = []string{"is", "is_empty", "is_not_empty"}
+	}
+	return rule("custom_field_"+key, pick(w.simRandom, conditions), w.value(key))
+}
+
+// members returns who is in each audience.
+func (w *randomLosses) members() map[string]map[string]bool {
+	w.t.Helper()
+	all := map[string]map[string]bool{}
+	err := w.app.Store.View(w.ID, func(tx *store.Tx) error {
+		for _, path := range w.audiences {
+			ids, err := w.app.Outreach.Members(tx, uuid.MustParse(id(path)))
+			if err != nil {
+				return err
+			}
+			all[path] = map[string]bool{}
+			for _, id := range ids {
+				all[path][id.String()] = true
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return all
+}
+
+// step does something at random and checks that nobody has joined an audience but those who, or of whom one that was merged
+// into them, matched it before.
+func (w *randomLosses) step() {
+	before := w.members()
+	what, same := w.act()
+	w.app.Work()
+	for path, members := range w.members() {
+		for contact := range members {
+			mayBe := before[path][contact] || w.trashed[contact][path]
+			for _, merged := range same[contact] {
+				mayBe = mayBe || before[path][merged]
+			}
+			if !mayBe {
+				w.t.Fatalf("%s: %s joined an audience with the filters %s: %s", what, contact,
+					asJSON(w.Read.Get(path).Value("data.filters")), w.Read.Get("/v1/contacts/"+contact).Body)
+			}
+		}
+		if res := w.Read.Get(path).Is(200); res.Text("data.type") == "dynamic" {
+			if err := storedMembers(w.app, w.Org, path); err != nil && !strings.Contains(err.Error(), "is not a field") {
+				w.t.Fatalf("%s: %v", what, err)
+			}
+		}
+	}
+	for _, contact := range w.contacts {
+		delete(w.trashed, contact)
+	}
+	for contact := range w.trashed {
+		if len(w.trashed[contact]) == 0 {
+			for path, members := range before {
+				w.trashed[contact][path] = members[contact]
+			}
+		}
+	}
+}
+
+// act does something at random. It returns what, and the contacts that were merged into another one.
+func (w *randomLosses) act() (what string, merged map[string][]string) {
+	force := w.chance(2)
+	query, done := query(force), false
+	drop := func(list *[]string, path, rest string) string {
+		gone := pick(w.simRandom, *list)
+		if res := w.Write.Delete(path + gone + rest); res.Status == 204 {
+			*list, done = slices.DeleteFunc(*list, func(id string) bool { return id == gone }), true
+		}
+		return gone
+	}
+	remaining := sorted(keysOf(w.fields))
+	switch n := w.IntN(11); {
+	case n == 0 && len(w.tags) > 1:
+		return "deleted the tag " + drop(&w.tags, "/v1/tags/", query) + query, nil
+	case n == 1 && len(w.accounts) > 1:
+		gone := drop(&w.accounts, "/v1/accounts/", query)
+		if done {
+			w.gone = append(w.gone, gone)
+		}
+		return "deleted the account " + gone + query, nil
+	case n == 2 && len(w.accounts) > 1:
+		gone := w.some(w.accounts)
+		op := w.Write.Post("/v1/accounts/bulk", map[string]any{"ids": gone, "delete": true, "force": force}).Is(202).ID()
+		w.app.Work()
+		w.Read.Get("/v1/operations/"+op).Has(200, `{"data": {"status": "completed"}}`)
+		w.accounts = slices.DeleteFunc(w.accounts, func(id string) bool { return w.Read.Get("/v1/accounts/"+id).Status == 404 })
+		return fmt.Sprint("deleted in bulk ", gone, query), nil
+	case n == 3 && len(w.accounts) > 1:
+		into, from := w.accounts[0], w.accounts[1]
+		if w.Write.Post("/v1/accounts/"+into+"/merge", map[string]any{"ids": []string{from}, "force": force}).Status == 200 {
+			w.accounts = slices.Delete(w.accounts, 1, 2)
+		}
+		return "merged " + from + " into the account " + into + query, nil
+	case n == 4 && len(remaining) > 0:
+		key := pick(w.simRandom, remaining)
+		if w.Admin.Delete("/v1/fields/"+w.fields[key]+query).Status == 204 {
+			delete(w.fields, key)
+		}
+		return "deleted the field " + key + query, nil
+	case n == 5:
+		for _, key := range sorted(keysOf(w.types)) {
+			if w.fields[key] == "" {
+				w.createField(key)
+				return "created the field " + key, nil
+			}
+		}
+	case n == 6:
+		key := pick(w.simRandom, []string{"grade", "more"})
+		if w.fields[key] != "" {
+			values := w.some([]string{"a", "b", "c"})
+			w.Admin.Patch("/v1/fields/"+w.fields[key], map[string]any{"allowed_values": values})
+			return fmt.Sprint("allowed ", values, " in ", key), nil
+		}
+	case n == 7 && len(w.contacts) > 5:
+		into, from := w.contacts[0], w.contacts[1+w.IntN(len(w.contacts)-1)]
+		if w.Write.Post("/v1/contacts/"+into+"/merge", map[string]any{"ids": []string{from}, "force": force}).Status == 200 {
+			w.contacts = slices.DeleteFunc(w.contacts, func(id string) bool { return id == from })
+		}
+		return "merged " + from + " into " + into + query, map[string][]string{into: {from}}
+	case n == 8 && len(w.contacts) > 5:
+		gone := drop(&w.contacts, "/v1/contacts/", "")
+		w.trashed[gone] = map[string]bool{}
+		return "deleted " + gone, nil
+	case n == 9 && len(w.trashed) > 0:
+		back := sorted(keysOf(w.trashed))[0]
+		if w.Write.Post("/v1/contacts/"+back+"/restore", map[string]any{"force": force}).Status == 200 {
+			w.contacts = append(w.contacts, back)
+		}
+		return "restored " + back + query, nil
+	case n == 10 && len(w.gone) > 0:
+		back := w.gone[0]
+		if w.Write.Post("/v1/accounts/"+back+"/restore", `{}`).Status == 200 {
+			w.gone, w.accounts = w.gone[1:], append(w.accounts, back)
+		}
+		return "restored the account " + back, nil
+	}
+	return "nothing", nil
+}

@@ -1,0 +1,403 @@
+// @ts-check
+// What can be done with a campaign as a whole.
+import { get, is, list, newKey, patch, post, remove } from '../api.js';
+import { confirm, form, open } from '../components/dialog.js';
+import { field, optionsOf } from '../components/field.js';
+import { button, pairs, toast } from '../components/parts.js';
+import { html } from '../dom.js';
+import { dateTime } from '../format.js';
+import { go, link, reload } from '../router.js';
+import { may, session, update } from '../state.js';
+import { number, t, tn, why } from '../text.js';
+
+const planEvery = 60_000; // milliseconds between two plans, at least
+
+/** @param {Item} model */
+export const at = (model) => `/v1/campaigns/${model.campaign.id}`;
+
+/** The choices of a field. @param {Item[]} items */
+const options = (items) =>
+  items.map(({ id, name, contact_count: n }) => ({
+    value: id,
+    label: n === undefined ? name : `${name} (${number(n)})`,
+  }));
+
+const audiences = async () =>
+  (
+    await list('/v1/audiences/list', {
+      page_size: 500,
+      sort: 'name',
+      filters: [is('status', 'active')],
+    })
+  ).data;
+
+/** Asks for the template and the audience of a new campaign. */
+export async function createCampaign() {
+  const [templates, people] = await Promise.all([
+    list('/v1/sequence-templates/list', { page_size: 500, sort: 'name' }),
+    audiences(),
+  ]);
+  const made = await form(
+    {
+      title: t('New campaign'),
+      action: t('Create draft'),
+      body: (state) => newCampaignFields(state, templates.data, people),
+      submit: ({ values, key }) => {
+        const audience_ids = [values.audience_ids].filter(Boolean);
+        return post(
+          '/v1/campaigns',
+          { ...values, audience_ids, owner_id: session.me?.user_id },
+          { key },
+        );
+      },
+    },
+    { template_id: templates.data[0]?.id, audience_ids: people[0]?.id, missing_values: 'hold' },
+  );
+  if (made) void go(`/campaigns/${made.id}`);
+}
+
+/** @param {FormState} state @param {Item[]} templates @param {Item[]} people */
+function newCampaignFields(state, templates, people) {
+  return html`${field(state, { name: 'name', required: true })}
+    ${field(state, {
+      name: 'template_id',
+      label: t('Template'),
+      required: true,
+      options: options(templates),
+      help: templates.length ? '' : t('Write a template first.'),
+    })}
+    ${field(state, {
+      name: 'audience_ids',
+      label: t('Audience'),
+      required: true,
+      options: options(people),
+      help: people.length ? '' : t('Make an audience from the contacts first.'),
+    })}
+    ${field(state, {
+      name: 'missing_values',
+      label: t('If a value in the text is missing'),
+      required: true,
+      options: optionsOf(['hold', 'send', 'skip']),
+    })}
+    <p class="soft">${t('Nothing is sent until you press Start.')}</p>`;
+}
+
+/** @param {Item} model @param {string} value */
+export async function setStatus(model, value) {
+  const before = model.campaign.status;
+  await patch(at(model), { status: value });
+  const undo = async () => {
+    await patch(at(model), { status: before });
+    await reload();
+  };
+  const text =
+    value === 'active'
+      ? t('The campaign has started')
+      : t('The campaign is {status}', { status: value });
+  toast(text, { undo: before === 'active' && value === 'paused' ? undo : undefined });
+  model.plan = null;
+  await reload();
+}
+
+/** Reads the plan when something has happened, which is no longer planned then. A large campaign is planned rarely, because that takes long. @param {Item} model */
+export function planAgain(model) {
+  const isOld = JSON.stringify(model.stats) !== model.plannedFor && Date.now() > model.planAfter;
+  if (!model.plan || isOld) void plan(model).catch(() => {});
+}
+
+/** @param {Item} model */
+async function plan(model) {
+  const start = Date.now();
+  model.plannedFor = JSON.stringify(model.stats);
+  model.planAfter = Infinity; // one at a time
+  try {
+    model.plan = (await list(`${at(model)}/simulate`, { page_size: 1 })).summary;
+  } finally {
+    model.planAfter = Date.now() + Math.max(planEvery, 50 * (Date.now() - start));
+  }
+  update();
+  return model.plan;
+}
+
+/** @param {Item} s the summary of a simulation */
+function summary({ people: p, ...s }) {
+  const emails = tn(p.sends, '{total} to {n} person', '{total} to {n} people', { total: s.sends });
+  const tasks = tn(p.tasks, '{total} for {n} person', '{total} for {n} people', { total: s.tasks });
+  return pairs([
+    [t('People'), t('{n} of {total} receive something', { n: p.reached, total: s.contacts })],
+    [t('Emails'), emails],
+    [t('Tasks'), tasks],
+    [t('First'), s.first_at ? dateTime(s.first_at) : '—'],
+    [t('Last'), s.last_at ? dateTime(s.last_at) : '—'],
+    ...leftOut(t('Skipped'), p.skipped, s.skipped),
+    ...leftOut(t('Held'), p.held, s.held),
+  ]);
+}
+
+/** Who gets less than planned, by reason. @param {string} label @param {Item} people @param {Item} steps @returns {[string, string][]} */
+function leftOut(label, people, steps) {
+  return Object.entries(people).map(([reason, n]) => [
+    label,
+    tn(
+      n,
+      '{n} person: {why}, {steps} of their steps',
+      '{n} people: {why}, {steps} of their steps',
+      {
+        why: why(reason),
+        steps: steps[reason],
+      },
+    ),
+  ]);
+}
+
+/** @param {Item} model */
+export async function simulate(model) {
+  const s = await plan(model);
+  await open(
+    (close) =>
+      html`<div class="panel">
+        <h2>${t('What would happen')}</h2>
+        ${summary(s)}
+        <p class="soft">${t('Nothing was sent.')}</p>
+        <div class="buttons">${button(t('Close'), () => close(null))}</div>
+      </div>`,
+  );
+}
+
+/** How the messages of a campaign leave. @param {string | null} transport */
+export function transportOf(transport) {
+  if (transport === 'outbox') return t('captured in the outbox, nothing leaves this server');
+  return transport ? t('sent through {transport}', { transport: transport.toUpperCase() }) : '';
+}
+
+/** What stands where a text is to be filled in: an ellipsis, or words such as [Name]. */
+const placeholder = /…|^\s*\.\.\.\s*$|\[[A-Z][^\]\n]*\]/m;
+
+/** The steps whose text still has a place to fill in, in a block perhaps. @param {Item | null} template */
+function unfinishedSteps(template) {
+  const blocks = Object.entries(template?.blocks || {})
+    .filter(([, block]) => placeholder.test(block.content || ''))
+    .map(([id]) => `[[block:${id}]]`);
+  return (template?.steps || []).filter((/** @type {Item} */ { subject, message }) => {
+    const text = `${subject || ''}\n${message || ''}`;
+    return placeholder.test(text) || blocks.some((block) => text.includes(block));
+  });
+}
+
+/** Starts a campaign after a question that has the numbers of the simulation. @param {Item} model */
+export async function start(model) {
+  const { campaign: c } = model;
+  const [s, mail, template] = await Promise.all([
+    plan(model),
+    may('admin') ? get('/v1/mail/status').catch(() => null) : null,
+    c.template_id ? get(`/v1/sequence-templates/${c.template_id}`).catch(() => null) : null,
+  ]);
+  const unfinished = unfinishedSteps(template);
+  const isSure = await form({
+    title: t('Start {name}?', { name: c.name }),
+    action: tn(s.people.reached, 'Start for {n} person', 'Start for {n} people'),
+    className: 'narrow',
+    isReady: ({ values }) => unfinished.length === 0 || Boolean(values.sure),
+    body: (state) =>
+      html`${summary(s)}${mail && html`<p>${transportOf(mail.transport)}</p>`}
+      ${unfinished.length > 0 && unfinishedNotice(state, template, unfinished)}`,
+    submit: async () => true,
+  });
+  if (isSure) await setStatus(model, 'active');
+}
+
+/** @param {FormState} state @param {any} template @param {Item[]} steps */
+function unfinishedNotice(state, template, steps) {
+  const names = steps.map((step) => step.title || t('Step {n}', { n: step.index + 1 })).join(', ');
+  const text = t('The text is not finished. There is a placeholder such as “…” in: {names}.', {
+    names,
+  });
+  return html`<div class="notice warn">
+      <span class="grow">${text}</span>
+      <a class="button" href=${link(`/templates/${template.id}?step=${steps[0].index + 1}`)}
+        >${t('Open the template')}</a
+      >
+    </div>
+    <label class="check"
+      ><input
+        type="checkbox"
+        data-field="sure"
+        .checked=${Boolean(state.values.sure)}
+        @change=${(e) => state.set('sure', e.target.checked)}
+      />
+      ${t('Send it as it is')}</label
+    >`;
+}
+
+/** @param {Item} model */
+export async function addAudience(model) {
+  const attached = model.campaign.audiences.map((/** @type {Item} */ a) => a.id);
+  const others = (await audiences()).filter((a) => !attached.includes(a.id));
+  const help = others.length
+    ? t('Contacts can also be added from their list.')
+    : t('All audiences are in the campaign.');
+  const done = await form(
+    {
+      title: t('Add people'),
+      action: t('Add the audience'),
+      body: (state) =>
+        field(state, { name: 'audience', required: true, options: options(others), help }),
+      submit: ({ values, key }) => {
+        const audience_ids = [values.audience].filter(Boolean);
+        return post(`${at(model)}/audiences/add`, { audience_ids }, { key });
+      },
+    },
+    { audience: others[0]?.id },
+  );
+  model.plan = null;
+  if (done) await reload();
+}
+
+/** @param {Item} model */
+export async function retry(model) {
+  const { queued: n } = await post(`${at(model)}/retry`, { status: ['failed'], dry_run: true });
+  if (n === 0) {
+    return toast(
+      t(
+        'Nobody knows whether these messages arrived. They are not sent again, so that nobody gets one twice.',
+      ),
+    );
+  }
+  const title = tn(n, 'Try {n} message again?', 'Try {n} messages again?');
+  if (!(await confirm({ title, action: tn(n, 'Send {n} message', 'Send {n} messages') }))) return;
+  await post(`${at(model)}/retry`, { status: ['failed'] }, { key: newKey() });
+  await reload();
+}
+
+/** @param {Item} model */
+export async function deleteDraft(model) {
+  const title = t('Delete {name}?', { name: model.campaign.name });
+  const text = t('This cannot be undone.');
+  if (!(await confirm({ title, text, action: t('Delete the campaign'), danger: true }))) return;
+  await remove(at(model));
+  await go('/campaigns');
+}
+
+/** Changes the name and the sender. @param {Item} model */
+export async function editCampaign(model) {
+  const { campaign: c } = model;
+  const done = await form(
+    {
+      title: t('Change the campaign'),
+      action: t('Save'),
+      body: (state) =>
+        html`${field(state, { name: 'name', required: true })}
+        ${field(state, {
+          name: 'owner_id',
+          label: t('Sender'),
+          type: 'reference',
+          reference: 'users',
+          help: t('Later emails come from the new sender, in a new conversation.'),
+        })}
+        ${field(state, {
+          name: 'missing_values',
+          label: t('If a value in the text is missing'),
+          required: true,
+          options: optionsOf(['hold', 'send', 'skip']),
+        })}
+        ${field(state, {
+          name: 'admit',
+          label: t('If one change brings many people'),
+          required: true,
+          options: [
+            { value: 'ask', label: t('ask before they get anything') },
+            { value: 'automatic', label: t('start at once') },
+          ],
+        })}`,
+      submit: ({ values }) => patch(at(model), values),
+    },
+    { name: c.name, owner_id: c.owner_id, missing_values: c.missing_values, admit: c.admit },
+  );
+  if (done) await reload();
+}
+
+/** Starts the sequences of the newcomers, as many as the dialog says. @param {Item} model */
+export async function admit(model) {
+  const { newcomers: n, name, status } = model.campaign;
+  const title = tn(n, 'Admit {n} person to {name}?', 'Admit {n} people to {name}?', { name });
+  const text =
+    status === 'active'
+      ? t('Their first step is planned at once. Those who have opted out get nothing.')
+      : t('Their first step is planned when the campaign goes on.');
+  const action = tn(n, 'Admit {n} person', 'Admit {n} people');
+  if (!(await confirm({ title, text, action }))) return;
+  await post(`${at(model)}/admit`, { expect: n });
+  await reload();
+}
+
+/** Ends a campaign. @param {Item} model @param {'completed' | 'archived'} value */
+export async function end(model, value) {
+  const { campaign: c, stats } = model;
+  const isArchive = value === 'archived';
+  const text =
+    stats.active > 0
+      ? tn(
+          stats.active,
+          '{n} person who is still active gets nothing more.',
+          '{n} people who are still active get nothing more.',
+        )
+      : t('Nobody is active in it.');
+  const title = t(isArchive ? 'Archive {name}?' : 'Complete {name}?', { name: c.name });
+  const action = isArchive ? t('Archive the campaign') : t('Complete the campaign');
+  if (await confirm({ title, text, action, danger: stats.active > 0 }))
+    await setStatus(model, value);
+}
+
+/** Restarts those who were stopped for reasons that are chosen, as far as the reasons are gone. @param {Item} model */
+export async function restartMany(model) {
+  const path = `${at(model)}/restart`;
+  /** @type {Item | null} what a dry run says about the reasons that are chosen */
+  let found = null;
+  const done = await form({
+    title: t('Restart people who were stopped'),
+    action: t('Restart'),
+    isReady: () => found?.restarted > 0,
+    body: (state) =>
+      html`<fieldset class="choices">
+          <legend>${t('Stopped because')}</legend>
+          ${Object.entries(model.stats.stopped_by_reason).map(([reason, n]) =>
+            reasonBox(state, reason, Number(n), async () => {
+              const reasons = chosenReasons(state);
+              found = reasons.length ? await post(path, { reasons, dry_run: true }) : null;
+              state.draw();
+            }),
+          )}
+        </fieldset>
+        ${found && restartText(found)}`,
+    submit: (state) =>
+      post(path, { reasons: chosenReasons(state), expect: found?.restarted }, { key: state.key }),
+  });
+  if (done) await reload();
+}
+
+/** @param {FormState} state */
+const chosenReasons = ({ values }) => Object.keys(values).filter((reason) => values[reason]);
+
+/** @param {FormState} state @param {string} reason @param {number} n @param {() => unknown} changed */
+const reasonBox = (state, reason, n, changed) =>
+  html`<label class="check"
+    ><input
+      type="checkbox"
+      name=${reason}
+      .checked=${Boolean(state.values[reason])}
+      @change=${(e) => {
+        state.set(reason, e.target.checked);
+        void changed();
+      }}
+    />
+    <span>${t('{why} ({n})', { why: why(reason), n })}</span></label
+  >`;
+
+/** @param {Item} found */
+function restartText({ restarted, kept }) {
+  const stay = Object.entries(kept).map(([reason, n]) => `${number(Number(n))} ${why(reason)}`);
+  return html`<p>
+    ${tn(restarted, '{n} person goes on with the first step that was not sent.', '{n} people go on with the first step that was not sent.')}
+    ${stay.length > 0 && t('Others stay as they are: {stay}.', { stay: stay.join(', ') })}
+  </p>`;
+}

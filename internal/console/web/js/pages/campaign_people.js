@@ -1,0 +1,180 @@
+// @ts-check
+// The people of a campaign: a table with status and reason, and one person beside it with every step.
+import { get, is, list } from '../api.js';
+import { empty, status, tabs, when } from '../components/parts.js';
+import { column, Table } from '../components/table.js';
+import { html } from '../dom.js';
+import { because, dateTime, words } from '../format.js';
+import { encode } from '../query.js';
+import { link, setSearch } from '../router.js';
+import { update } from '../state.js';
+import { t, why } from '../text.js';
+
+/** The name of a step: its title, or its number if the template does not have it any more. @param {Item} model @param {number} index */
+export function stepName(model, index) {
+  const step = model.template?.steps.find((/** @type {Item} */ s) => s.index === index);
+  return step?.title
+    ? t('{n}. {title}', { n: String(index + 1), title: step.title })
+    : t('Step {n}', { n: index + 1 });
+}
+
+/** The address of the people in a state. @param {Item} model @param {Item} [change] */
+export function addressOf(model, change = {}) {
+  const {
+    status: only,
+    reason,
+    q,
+    open,
+  } = /** @type {Item} */ ({
+    ...model,
+    open: '',
+    ...change,
+  });
+  return `/campaigns/${model.campaign.id}${encode({ q }, { status: only, reason, open })}`;
+}
+
+/** The table of people. @param {Item} model */
+export function people(model) {
+  return new Table({
+    label: t('People'),
+    fetch: (page, page_size, signal) => read(model, page, page_size, signal),
+    columns: [
+      column('name', t('Name'), 200, nameOf),
+      column('status', t('Status'), 130, stateOf),
+      column('step', t('Step'), 160, (s) =>
+        s.current_step_index === null ? '' : stepName(model, s.current_step_index),
+      ),
+      column('due', t('Next'), 150, (s) => when(s.next_due_at)),
+      column('why', t('Why'), 420, shortReason),
+    ],
+    empty: () => empty(nobody(model)),
+    onOpen: (s) => peek(model, s),
+    onCursor: (s) => {
+      if (model.open) peek(model, s);
+    },
+    onLoad: update,
+  });
+}
+
+/** @param {Item} model @param {number} page @param {number} page_size @param {AbortSignal} signal */
+async function read(model, page, page_size, signal) {
+  const path = `/v1/campaigns/${model.campaign.id}`;
+  const filters = ['status', 'reason']
+    .filter((name) => model[name])
+    .map((name) => is(name, model[name]));
+  const query = { page, page_size, filters, ...(model.q ? { search: model.q } : {}) };
+  const found = await list(`${path}/sequences/list`, query, { signal });
+  if (found.pagination.total_count > model.stats.enrolled) {
+    model.stats = await get(`${path}/stats`, { signal }); // the counts must not say less than the table shows
+    update();
+  }
+  return found;
+}
+
+/** @param {Item} model */
+function nobody({ q, status: only, campaign }) {
+  if (q) return t('Nobody of this campaign has this name or address.');
+  if (only) return t('Nobody is in this state.');
+  return campaign.status === 'active'
+    ? t('Nobody is enrolled yet. People of the audience come in one after another.')
+    : t('Nobody is enrolled yet. People of the audience come in when you start the campaign.');
+}
+
+/** @param {Item} s */
+export const nameOf = (s) => s.contact_name || s.contact_email || t('deleted contact');
+
+/** @param {Item} s */
+export const stateOf = (s) => status(s.reason === 'replied' ? 'replied' : s.status);
+
+/** The task that a sequence waits for. @param {Item} s */
+function openTask(s) {
+  if (s.status !== 'active') return null;
+  return s.history.find((/** @type {Item} */ h) => h.status === 'task_open' && h.task_id);
+}
+
+/** Why a sequence is where it is, in the order in which a person asks: what it waits for comes first. @param {Item} s */
+export function reasonOf(s) {
+  if (s.status === 'completed') return t('all steps are done');
+  const task = openTask(s);
+  if (task) return t('waits for a task that is due {when}', { when: dateTime(task.due_at) });
+  const said = /^the sequence was stopped/; // the reason of the sequence says it
+  const parts = because(s.history.at(-1)?.reason)
+    .split('; ')
+    .reverse()
+    .filter((part) => !said.test(part));
+  return [s.reason && words(why(s.reason)), ...parts].filter(Boolean).join('; ');
+}
+
+/** The reason in a cell, which has all of it as a tooltip. @param {Item} s */
+function shortReason(s) {
+  const task = openTask(s);
+  return html`<span title=${reasonOf(s)}>${reasonOf(s)}</span>
+    ${task && html` · <a href=${link(`/tasks/${task.task_id}`)}>${t('Open the task')}</a>`}`;
+}
+
+/** Shows a person beside the table, or nobody. @param {Item} model @param {Item | null} [s] */
+export function peek(model, s) {
+  model.open = s?.id || '';
+  model.person = s || null;
+  setSearch(new URL(link(addressOf(model, { open: model.open })), location.origin).search);
+  update();
+}
+
+/** Reads the person of the address, who may be on another page of the table. @param {Item} model @param {AbortSignal} signal */
+export async function readPerson(model, signal) {
+  if (!model.open) return null;
+  const path = `/v1/campaigns/${model.campaign.id}/sequences/list`;
+  return (
+    (await list(path, { page_size: 1, filters: [is('id', model.open)] }, { signal })).data[0] ||
+    null
+  );
+}
+
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let typing;
+
+/** What is above the table: the search, the states and their reasons. @param {Item} model */
+export function peopleBar(model) {
+  const { stats: s, status: only } = model;
+  const states = ['', 'active', 'completed', 'stopped', 'not_started'];
+  const reasons = { stopped: s.stopped_by_reason, not_started: s.not_started_by_reason };
+  const found = Object.keys(reasons[/** @type {'stopped'} */ (only)] || {});
+  return html`<div class="toolbar">
+    <h2>${t('People')}</h2>
+    <input
+      id="search"
+      class="search"
+      type="search"
+      dir="auto"
+      aria-label=${t('Search people')}
+      placeholder=${t('Search people')}
+      .value=${model.q}
+      @input=${(e) => searchSoon(model, e.target.value)}
+    />
+    ${tabs(
+      states.map((value) => [
+        value ? words(value) : t('All'),
+        addressOf(model, { status: value, reason: '' }),
+        only === value,
+      ]),
+    )}
+    ${found.map((reason) => {
+      const isOn = model.reason === reason;
+      return html`<a
+        class=${isOn ? 'chip on' : 'chip'}
+        href=${link(addressOf(model, { reason: isOn ? '' : reason }))}
+        >${words(why(reason))}</a
+      >`;
+    })}
+  </div>`;
+}
+
+/** @param {Item} model @param {string} q */
+function searchSoon(model, q) {
+  clearTimeout(typing);
+  typing = setTimeout(() => {
+    model.q = q;
+    peek(model);
+    void model.table.refresh({ first: 0 }).catch(() => {});
+  }, 150);
+}

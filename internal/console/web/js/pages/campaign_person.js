@@ -1,0 +1,157 @@
+// @ts-check
+// One person of a campaign: the whole reason, every step, and what can be put right.
+import { post } from '../api.js';
+import { confirm, form } from '../components/dialog.js';
+import { field } from '../components/field.js';
+import { beside, button, pairs, status, table, toast, when } from '../components/parts.js';
+import { html } from '../dom.js';
+import { because, fromInput } from '../format.js';
+import { link, reload } from '../router.js';
+import { may } from '../state.js';
+import { t, tn } from '../text.js';
+import { nameOf, peek, reasonOf, stateOf, stepName } from './campaign_people.js';
+
+/** The person beside the table. @param {Item} model */
+export function person(model) {
+  const row = model.table.records().find((/** @type {Item} */ r) => r.id === model.open);
+  const s = row || model.person;
+  if (!model.open || !s) return null;
+  const contact =
+    !s.contact_deleted &&
+    html`<a class="button" href=${link(`/contacts/${s.contact_id}`)}>${t('Contact')}</a>`;
+  const facts = pairs([
+    [t('Status'), stateOf(s)],
+    [t('Why'), html`<span class="reason">${reasonOf(s)}</span>`],
+    [t('Next'), when(s.next_due_at)],
+    [t('Address'), s.contact_email || '—'],
+  ]);
+  return beside(
+    nameOf(s),
+    contact,
+    () => peek(model),
+    html`${facts} ${may('write') && html`<div class="buttons">${actions(model, s)}</div>`}
+    ${s.history.length > 0 && steps(model, s)}`,
+  );
+}
+
+/** What can be done for the person. @param {Item} model @param {Item} s */
+function actions(model, s) {
+  const isRunning = ['active', 'paused'].includes(model.campaign.status);
+  if (s.status === 'active') {
+    return html`${waiting(s).length > 0 && button(t('Skip a step…'), () => skip(model, s))}
+    ${button(t('Postpone…'), () => postpone(s))}${button(t('Stop…'), () => stop(s))}`;
+  }
+  const canRestart = isRunning && ['stopped', 'completed'].includes(s.status);
+  return canRestart && button(t('Restart…'), () => restart(s));
+}
+
+/** The steps that have not happened. @param {Item} s @returns {Item[]} */
+const waiting = (s) =>
+  s.history.filter((/** @type {Item} */ h) => h.status === 'waiting' || h.status === 'held');
+
+/** @param {Item} model @param {Item} s */
+function steps(model, s) {
+  const rows = s.history.map((/** @type {Item} */ h) => [
+    html`<strong>${stepName(model, h.step_index)}</strong><br />${status(h.status)}`,
+    html`${when(h.at || h.due_at)}<br /><span class="soft">${because(h.reason)}</span>
+      ${h.message_id && html`<br /><a href=${link(`/outbox?open=${h.message_id}`)}>${t('Show the email')}</a>`}
+      ${h.task_id && html`<br /><a href=${link(`/tasks/${h.task_id}`)}>${t('Open the task')}</a>`}`,
+  ]);
+  return table([t('Step'), t('When and why')], rows);
+}
+
+/** Does something with a sequence and shows what became of it. @param {Item} s @param {string} what @param {Item} body @param {string} done */
+async function act(s, what, body, done) {
+  const after = await post(`/v1/sequences/${s.id}/${what}`, body);
+  toast(done);
+  await reload();
+  return after;
+}
+
+/** @param {Item} s */
+async function stop(s) {
+  const title = t('Stop writing to {name}?', { name: nameOf(s) });
+  const text = t(
+    'The remaining steps of this campaign do not happen for this person. You can restart them later.',
+  );
+  if (!(await confirm({ title, text, action: t('Stop the sequence'), danger: true }))) return;
+  await act(s, 'stop', { reason: 'manual' }, t('Nothing more goes to {name}', { name: nameOf(s) }));
+}
+
+/** @param {Item} model @param {Item} s */
+async function skip(model, s) {
+  const choices = waiting(s).map(({ step_index: n }) => ({
+    value: String(n),
+    label: stepName(model, n),
+  }));
+  await form(
+    {
+      title: t('Skip a step for {name}', { name: nameOf(s) }),
+      action: t('Skip the step'),
+      body: (state) =>
+        html`${field(state, { name: 'step_index', label: t('Step'), required: true, options: choices })}
+          <p class="soft">${t('It does not happen. The next step follows as if it had.')}</p>`,
+      submit: ({ values }) =>
+        act(s, 'skip', { step_index: Number(values.step_index) }, t('The step is skipped')),
+    },
+    { step_index: choices[0].value },
+  );
+}
+
+/** @param {Item} s */
+async function postpone(s) {
+  await form({
+    title: t('Postpone what comes next for {name}', { name: nameOf(s) }),
+    action: t('Postpone'),
+    isReady: ({ values }) => Boolean(values.until),
+    body: (state) =>
+      field(state, { name: 'until', label: t('Nothing before'), type: 'datetime', required: true }),
+    submit: ({ values }) => act(s, 'postpone', { until: fromInput(values.until) }, t('Postponed')),
+  });
+}
+
+/** Asks from where to go on. Emails that were sent are repeated only if somebody says so. @param {Item} s */
+async function restart(s) {
+  const sent = s.history.filter((/** @type {Item} */ h) =>
+    ['sent', 'unknown'].includes(h.status),
+  ).length;
+  const repeats = tn(sent, '{n} email goes out a second time', '{n} emails go out a second time');
+  const choices = [
+    ...(s.status === 'stopped' ? [['next', t('Go on with the first step that was not sent')]] : []),
+    [
+      'start',
+      sent > 0 ? t('Begin again: {repeats}', { repeats }) : t('Begin again with the first step'),
+    ],
+  ];
+  await form({
+    title: t('Restart {name}', { name: nameOf(s) }),
+    action: t('Restart'),
+    isReady: ({ values }) => Boolean(values.from),
+    body: (state) =>
+      html`<fieldset class="choices">
+        <legend>${t('From where?')}</legend>
+        ${choices.map(
+          ([value, text]) =>
+            html`<label class="check"
+              ><input
+                type="radio"
+                name="from"
+                value=${value}
+                .checked=${state.values.from === value}
+                @change=${() => state.set('from', value)}
+              />
+              <span>${text}</span></label
+            >`,
+        )}
+      </fieldset>`,
+    submit: ({ values: { from } }) => {
+      const repeat = from === 'start' && sent > 0;
+      return act(
+        s,
+        'restart',
+        { from, ...(repeat ? { repeat } : {}) },
+        t('{name} is active again', { name: nameOf(s) }),
+      );
+    },
+  });
+}

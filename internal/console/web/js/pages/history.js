@@ -1,0 +1,75 @@
+// @ts-check
+// The timeline of a record: messages, tasks, meetings, and its changes with the values before and after.
+import { knownName, resolveAll } from '../components/field.js';
+import { guessReference } from '../components/filter.js';
+import { soft } from '../components/parts.js';
+import { html } from '../dom.js';
+import { because, dateTime, show, words } from '../format.js';
+import { link, setSearch } from '../router.js';
+import { update } from '../state.js';
+import { t } from '../text.js';
+import { tagsFor } from './entities.js';
+
+/** Reads the names of whom and what changes mention. @param {Schema} schema @param {Item[]} changes */
+export async function readMentioned({ fields }, changes) {
+  /** @type {Record<string, string[]>} */
+  const ids = { users: changes.map((c) => c.user_id) };
+  for (const c of changes) {
+    for (const [key, { from, to }] of Object.entries(c.changes || {})) {
+      const f = fields.find((other) => other.key === key);
+      if (f?.type === 'reference' && key !== 'tags') (ids[f.reference || guessReference(key)] ??= []).push(...[from, to].flat());
+    }
+  }
+  await Promise.all(Object.entries(ids).map(([entity, all]) => resolveAll(entity, all).catch(() => {})));
+}
+
+/** @param {Item} model */
+export function past(model) {
+  const changes = model.history.map((/** @type {Item} */ c) => ({ at: c.at, type: 'change', title: changeTitle(c), values: valuesOf(model, c), operation: c.operation_id }));
+  const all = [...model.timeline, ...changes].filter((e) => model.tab === 'all' || (model.tab === 'mail' && e.type === 'message') || (model.tab === 'tasks' && ['task', 'meeting'].includes(e.type)) || (model.tab === 'changes' && e.type === 'change'))
+    .sort((a, b) => String(b.at).localeCompare(String(a.at)));
+  const tabs = model.timeline.length ? [['all', t('All')], ['mail', t('Mail')], ['tasks', t('Tasks')], ['changes', t('Changes')]] : [];
+  return html`<section class="section"><header><h2>${t('Timeline')}</h2><div class="tabs">${tabs.map(([tab, label]) => html`<button type="button" aria-pressed=${String(model.tab === tab)} @click=${() => { model.tab = tab; setSearch(tab === 'all' ? '' : `?tab=${tab}`); update(); }}>${label}</button>`)}</div></header>
+    ${all.length === 0 ? soft(t('Nothing has happened yet.')) : html`<ul class="timeline">${all.slice(0, 200).map((e) => html`<li><span class="soft nowrap">${e.at ? dateTime(e.at) : ''}</span>${entry(e)}</li>`)}</ul>`}
+  </section>`;
+}
+
+/** What happened. @param {Item} e */
+const entry = (e) => html`<span>${e.type === 'message' ? html`<a dir="auto" href=${link(`/outbox?open=${e.id}`)}>${e.title}</a>` : html`<span dir="auto">${because(e.title)}</span>`} ${e.detail && html` <span class="soft" dir="auto">${because(e.detail)}</span>`}
+  ${e.operation && html`<a class="small nowrap" href=${link(`/operations/${e.operation}`)}>${t('Show the operation')}</a>`}
+  ${e.values?.map((/** @type {string} */ value) => html`<div class="soft wrap" dir="auto">${value}</div>`)}</span>`;
+
+/** The fields that a change changed, with their values before and after. @param {Item} model @param {Item} change @returns {string[]} */
+const valuesOf = (model, { changes }) => Object.entries(changes || {}).map(([key, { from, to }]) => {
+  const f = model.schema.fields.find((/** @type {Field} */ other) => other.key === key) || { key, label: words(key), type: '' };
+  return t('{field}: {from} → {to}', { field: f.label, from: inText(model, f, from), to: inText(model, f, to) });
+});
+
+const longest = 200; // letters of a value
+
+/** A value in words. @param {Item} model @param {Field} f @param {any} value */
+function inText(model, f, value) {
+  if (value === null || value === undefined || value === '' || value.length === 0) return t('nothing');
+  const text = [value].flat().map((v) => nameIn(model, f, v)).join(', ');
+  return text.length > longest ? `${text.slice(0, longest)}…` : text;
+}
+
+/** One value in words, by name if it refers to a record. @param {Item} model @param {Field} f @param {any} value @returns {string} */
+function nameIn(model, f, value) {
+  if (f.key === 'tags') return tagsFor(model.kind.entity, model.tags).find((tag) => tag.id === value)?.name || t('a deleted tag');
+  if (f.type === 'reference' && f.key !== 'id') return knownName(value) || t('a deleted record');
+  if (value && typeof value === 'object') return Object.entries(value).map(([key, v]) => `${words(key)} ${show({ type: '' }, v) || '—'}`).join(', ');
+  return show(f, value);
+}
+
+/** @param {any} change */
+function changeTitle(change) {
+  const name = knownName(change.user_id) || t('the service');
+  const fields = (change.fields || []).map(words).join(', ');
+  const operation = change.operation || '';
+  const isUndo = operation.startsWith('undo');
+  if (change.change === 'deleted') return t(isUndo ? 'Taken back by {who}' : 'Deleted by {who}', { who: name });
+  if (change.change === 'created') return t(operation.startsWith('restore') || isUndo ? 'Restored by {who}' : operation.startsWith('import') ? 'Imported by {who}' : 'Created by {who}', { who: name });
+  if (isUndo && fields) return t('{fields} put back by {who}', { fields, who: name });
+  return fields ? t('{fields} changed by {who}', { fields, who: name }) : t('Changed by {who} ({operation})', { who: name, operation: words(operation).toLowerCase() });
+}

@@ -1,0 +1,143 @@
+// @ts-check
+// What operations did in words, how they are followed to their end, and their undo.
+import { ApiError, get, is, list, newKey, post } from '../api.js';
+import { open } from '../components/dialog.js';
+import { button, failed, table, toast } from '../components/parts.js';
+import { html } from '../dom.js';
+import { follow } from '../foot.js';
+import { words } from '../format.js';
+import { current, link } from '../router.js';
+import { may } from '../state.js';
+import { number, t, tn } from '../text.js';
+import { entities, namesOf } from './entities.js';
+
+/** What one and several records of an operation are called. @param {string | null} entity */
+function namesIn(entity) {
+  const kind = entity && entities[entity];
+  const name = words(entity || '').toLowerCase();
+  return kind ? namesOf(kind) : { kind: name || t('record'), title: name || t('records') };
+}
+
+/** The sentences for kinds of operations, for one record and for several. @type {Record<string, [string, string]>} */
+const did = {
+  update: ['Changed {n} {kind}', 'Changed {n} {title}'], delete: ['Deleted {n} {kind}', 'Deleted {n} {title}'],
+  restore: ['Restored {n} {kind}', 'Restored {n} {title}'], import: ['Imported {n} {kind}', 'Imported {n} {title}'],
+  tam_import: ['Imported {n} record of a market', 'Imported {n} records of a market'],
+  merge: ['Merged {n} {kind}', 'Merged {n} {title} into one'], undo: ['Undo: put back {n} {kind}', 'Undo: put back {n} {title}'],
+};
+
+/** What an operation did. @param {Item} o */
+export function titleOf({ kind, entity, matched, changed, undone }) {
+  const n = { merge: matched, undo: undone }[/** @type {string} */ (kind)] ?? changed;
+  return tn(n, ...did[kind], namesIn(entity));
+}
+
+/** Whether an operation can be undone now. @param {Item | null | undefined} o */
+export const isUndoable = (o) => may('write') && o?.undoable_until && !o.undone_by;
+
+/** The operation with an id, or undefined if it is not kept any more. @param {string} id @param {AbortSignal} [signal] @returns {Promise<Item | undefined>} */
+export const operationWith = async (id, signal) => (await list('/v1/operations/list', { filters: [is('id', id)], page_size: 1 }, { signal })).data[0];
+
+/** Why an undo leaves records as they are, one sentence for each reason. @param {Item | null} kept @returns {string[]} */
+export function keptBecause(kept) {
+  /** @type {[string, string, string][]} */
+  const reasons = [
+    ['changed_since', '{n} record was changed since. What was changed stays.', '{n} records were changed since. What was changed stays.'],
+    ['in_use_since', '{n} new record is in use and stays: by a message, a task, a meeting, an opportunity or a contact.', '{n} new records are in use and stay: by a message, a task, a meeting, an opportunity or a contact.'],
+    ['opted_out', '{n} contact has opted out or has a suppressed address. That stays.', '{n} contacts have opted out or have a suppressed address. That stays.'],
+    ['not_possible', 'Something that {n} record had is gone or taken: a tag, an account, an owner, a field or an external ID.', 'Something that {n} records had is gone or taken: a tag, an account, an owner, a field or an external ID.'],
+    ['gone', '{n} record was deleted permanently or erased.', '{n} records were deleted permanently or erased.'],
+  ];
+  return reasons.filter(([reason]) => kept?.[reason]).map(([reason, one, other]) => tn(kept?.[reason], one, other));
+}
+
+/** Sentences, one below the other. @param {string[]} lines */
+export const sentences = (lines) => lines.length > 0 && html`<ul class="list">${lines.map((line) => html`<li>${line}</li>`)}</ul>`;
+
+/** Why records could not be changed. @param {Item} o @param {() => void} [leave] */
+export const problemsOf = ({ entity, problems }, leave) => problems.length > 0 && table([t('Problem'), t('Records'), t('For example')], problems.map((/** @type {Item} */ p) => [
+  p.message, number(p.count || 1), p.first_id && entities[entity] ? html`<a href=${link(`${entities[entity].path}/${p.first_id}`)} @click=${leave}>${t('Open')}</a>` : '']));
+
+/**
+ * Follows an operation to its end, and says then what it has done, what it has not, and offers to undo it.
+ * @param {string} id @param {{href: string, label: string, done: (o: Item) => string, seen?: () => void}} work
+ */
+export function followOperation(id, { done, ...work }) {
+  const path = `/v1/operations/${id}`;
+  const result = (/** @type {Item} */ o) => `${done(o)}${o.failed ? t(', {n} could not be changed', { n: o.failed }) : ''}${o.status === 'completed' ? '' : t(' ({status})', { status: o.status })}`;
+  follow({ ...work, read: path, cancel: () => post(`${path}/cancel`, {}), done: result, ended: (o) => {
+    const kept = keptBecause(o.kept);
+    if (!o.failed && kept.length === 0) return toast(result(o), { bad: o.status !== 'completed', undo: undoOf(o) });
+    void open((close) => html`<div class="panel"><h2>${result(o)}</h2>${sentences(kept)}${problemsOf(o, () => close(null))}
+      <div class="buttons">${isUndoable(o) && button(t('Undo…'), () => { close(null); return askUndo(o); })}${button(t('Close'), () => close(null))}</div></div>`);
+  } });
+}
+
+/** The undo of a message about an operation, if it can be undone. @param {Item} o */
+export const undoOf = (o) => (isUndoable(o) ? () => void undo(o).catch(failed) : undefined);
+
+/** Undoes an operation, and says on the page that is shown what was put back. @param {Item} o */
+async function undo({ id }) {
+  const href = current.params.path;
+  const made = await begin(id, false);
+  followOperation(made.id, { href, label: t('Undoing'), done: ({ undone }) => tn(undone, '{n} record put back', '{n} records put back') });
+}
+
+/** Starts an undo, when what the operation left to do in the background is done. @param {string} id @param {boolean} dry_run @returns {Promise<Item>} */
+async function begin(id, dry_run) {
+  for (let left = 20; ; left--) {
+    try {
+      return await post(`/v1/operations/${id}/undo`, { dry_run }, { key: newKey() });
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 'operation_running' || !left) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    }
+  }
+}
+
+/** Counts what an undo would put back. @param {string} id @param {() => boolean} isWanted @returns {Promise<Item>} */
+async function tryUndo(id, isWanted) {
+  let trial = await begin(id, true);
+  while (trial.status === 'running' && isWanted()) {
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    trial = await get(`/v1/operations/${trial.id}`);
+  }
+  return trial;
+}
+
+/** Says what the undo of an operation would do, and undoes it on request. @param {Item} o */
+export async function askUndo(o) {
+  /** @type {Item | undefined} */
+  let trial;
+  /** @type {any} */
+  let problem;
+  let redraw = () => {};
+  let isOpen = true;
+  const answer = open((close, draw) => {
+    redraw = draw;
+    return html`<div class="panel"><h2>${t('Undo: {what}', { what: titleOf(o) })}</h2>${problem ? refusal(problem, () => close(null)) : trial ? forecast(o, trial) : html`<p role="status">${t('Looking what can be put back…')} <progress aria-label=${t('Progress')}></progress></p>`}
+      <div class="buttons">${button(t('Cancel'), () => close(null))}${Number(trial?.undone) > 0 && button(tn(trial?.undone, 'Undo for {n} record', 'Undo for {n} records'), () => close(true), 'primary')}</div></div>`;
+  });
+  void tryUndo(o.id, () => isOpen).then((item) => { trial = item; }, (error) => { problem = error; }).then(() => redraw());
+  const isSure = await answer;
+  isOpen = false;
+  if (isSure) await undo(o);
+}
+
+/** What becomes of records, by the kind of the operation that is undone. @type {Record<string, string>} */
+const back = {
+  update: 'Fields get the values that they had before.', delete: 'Deleted records come back from the trash.', restore: 'Restored records go to the trash again.',
+  import: 'Added records go to the trash, changed ones get their values back.', tam_import: 'Added records go to the trash.',
+  merge: 'Merged records come back with what belonged to them.', undo: 'Records are again as before the undo.',
+};
+
+/** What an undo would put back and what it would leave. @param {Item} o the operation @param {Item} trial */
+const forecast = ({ kind }, { undone, kept }) => html`<p>${undone > 0 ? `${tn(undone, '{n} record is put back.', '{n} records are put back.')} ${t(back[kind])}` : t('Nothing can be put back.')}</p>
+  ${sentences(keptBecause(kept))}<p class="soft">${t('Nobody is written to because of an undo, and it can be undone too.')}</p>`;
+
+/** Why an operation cannot be undone, with the one that comes first. @param {any} error @param {() => void} leave */
+function refusal(error, leave) {
+  const other = error instanceof ApiError && error.details[0]?.id;
+  const reason = error.code === 'undo_conflict' ? t('The merged record was merged again or deleted since.') : error.code === 'already_undone' ? t('It was undone already.') : error.message;
+  return html`<p class="notice bad" role="alert">${reason} ${other && html`<a href=${link(`/operations/${other}`)} @click=${leave}>${error.code === 'undo_conflict' ? t('Undo this first') : t('Show the undo')}</a>`}</p>`;
+}

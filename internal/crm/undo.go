@@ -1,0 +1,109 @@
+package crm
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+
+	"prospector/internal/record"
+	"prospector/store"
+)
+
+// mayUndoContact refuses to undo what would lift an opt-out: do_not_contact stays true, and so does an address that is
+// suppressed.
+func (c *CRM) mayUndoContact(tx *store.Tx, contact *Contact, field string, to jsontext.Value) (bool, error) {
+	switch field {
+	case "do_not_contact":
+		return !contact.DoNotContact || bytes.Equal(to, jsontext.Value("true")), nil
+	case "email":
+		return contact.Email == "" || !c.IsSuppressed(tx, string(contact.Email)), nil
+	}
+	return true, nil
+}
+
+// ShareOptOut makes an opt-out of one of some contacts that of all of them. They were one contact until an undo.
+func (c *CRM) ShareOptOut(tx *store.Tx, contacts []uuid.UUID) error {
+	docs, hasOptedOut := []store.Doc[Contact]{}, false
+	for _, id := range contacts {
+		if !c.Contacts.Table.Has(tx, id) {
+			continue
+		}
+		doc, err := c.Contacts.Get(tx, id)
+		if err != nil {
+			return err
+		}
+		docs, hasOptedOut = append(docs, doc), hasOptedOut || doc.Record.DoNotContact
+	}
+	for _, doc := range docs {
+		if rec := doc.Record; hasOptedOut && !rec.DoNotContact {
+			rec.DoNotContact = true
+			if _, err := c.Contacts.Replace(tx, doc, rec); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// isContactInUse reports whether somebody works with a contact: a message to it went out, or somebody made a task, a
+// meeting or an opportunity.
+func (c *CRM) isContactInUse(tx *store.Tx, id uuid.UUID, use record.Use) (bool, error) {
+	if c.hooks.HasMessages != nil {
+		if has, err := c.hooks.HasMessages(tx, id, use.Since); err != nil || has {
+			return has, err
+		}
+	}
+	return c.hasWork(tx, "contact_id", id, use.Since)
+}
+
+// isAccountInUse reports whether a contact of an account stays, or somebody made a task, a meeting or an opportunity.
+func (c *CRM) isAccountInUse(tx *store.Tx, id uuid.UUID, use record.Use) (bool, error) {
+	contacts, err := c.Contacts.Table.IDs(tx, "account_id", id[:], 0)
+	if err != nil {
+		return false, err
+	}
+	for _, contact := range contacts {
+		if use.Stays(contact) {
+			return true, nil
+		}
+	}
+	return c.hasWork(tx, "account_id", id, use.Since)
+}
+
+// hasWork reports whether an opportunity, a meeting or a task that somebody made, with a later id than since, refers to a
+// record in the field.
+func (c *CRM) hasWork(tx *store.Tx, field string, id uuid.UUID, since uuid.UUID) (bool, error) {
+	for _, table := range []*store.AnyTable{&c.Opportunities.Table.AnyTable, &c.Meetings.Table.AnyTable, &c.Tasks.Table.AnyTable} {
+		ids, err := table.IDs(tx, field, id[:], 0)
+		if err != nil {
+			return false, err
+		}
+		for _, id := range ids {
+			if store.CompareIDs(id, since) < 0 {
+				continue
+			}
+			if table != &c.Tasks.Table.AnyTable {
+				return true, nil
+			}
+			if made, err := c.isMadeByHand(tx, id); err != nil || made {
+				return made, err
+			}
+		}
+	}
+	return false, nil
+}
+
+// isMadeByHand reports whether somebody made a task. A campaign makes tasks in nobody's name.
+func (c *CRM) isMadeByHand(tx *store.Tx, task uuid.UUID) (bool, error) {
+	doc, err := c.Tasks.Get(tx, task)
+	if err != nil || !doc.Record.CampaignID.Valid {
+		return true, nil // a damaged task counts as made by hand
+	}
+	var creator store.Actor
+	err = tx.History(c.Tasks.Table.Name(), task, func(change store.Change) (bool, error) {
+		creator = change.Actor
+		return true, nil
+	})
+	return creator.User != uuid.Nil || creator.Key != uuid.Nil, err
+}

@@ -1,0 +1,136 @@
+// Package operation keeps the record of every change of many records: bulk changes, imports, merges and undos. What an
+// Operation changed is in the store's journal under its id, so that package undo can take it back. The package does
+// not run anything.
+package operation
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/record"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// Status is the status of an Operation.
+type Status string
+
+const (
+	Running   Status = "running"
+	Completed Status = "completed"
+	Failed    Status = "failed"
+	Cancelled Status = "cancelled"
+)
+
+// Kind is what an Operation does.
+type Kind string
+
+const (
+	Update    Kind = "update"
+	Delete    Kind = "delete"
+	Restore   Kind = "restore"
+	Import    Kind = "import"
+	TAMImport Kind = "tam_import"
+	Merge     Kind = "merge"
+	Undo      Kind = "undo"
+	// Template brings the running sequences of a campaign to the newest content of its template. It cannot be undone:
+	// the template is corrected again instead.
+	Template Kind = "template"
+)
+
+// UndoTime is how long an Operation can be undone after it has ended, and how long it is kept.
+const UndoTime = 30 * 24 * time.Hour
+
+// Operation is a change of many records. Imports of files and of Previews have an Operation with their id.
+type Operation struct {
+	record.Head
+	Kind       Kind               `json:"kind" rule:"required,enum=update|delete|restore|import|tam_import|merge|undo|template"`
+	Entity     shape.Text         `json:"entity" doc:"What the records are. Null if they are of several kinds."`
+	Status     Status             `json:"status" rule:"required,enum=running|completed|failed|cancelled"`
+	DryRun     bool               `json:"dry_run" doc:"The Operation has only counted the records."`
+	Progress   shape.Number       `json:"progress" doc:"From 0 to 1."`
+	Matched    int                `json:"matched" doc:"The number of records that were selected, of rows of a file, or of changes to undo."`
+	Changed    int                `json:"changed" doc:"The number of records that were changed, created or deleted. Records that had the values already are not counted."`
+	Failed     int                `json:"failed" doc:"The number of records that could not be changed, for example because they were deleted in the meantime, or of rows that were skipped."`
+	Problems   []OperationProblem `json:"problems" doc:"Why records failed. Equal problems are grouped, and there are at most 100 groups. Those of an import are in the import."`
+	UserID     uuid.NullUUID      `json:"user_id" label:"User" doc:"The user who started the Operation."`
+	FinishedAt shape.Time         `json:"finished_at"`
+
+	UndoableUntil shape.Time    `json:"undoable_until" doc:"Until when the Operation can be undone. Null if it cannot be, and while it runs."`
+	UndoneBy      uuid.NullUUID `json:"undone_by" label:"Undone by" doc:"The Operation that undoes this one."`
+	UndoOf        uuid.NullUUID `json:"undo_of" label:"Undo of" doc:"The Operation that this one undoes."`
+	Undone        int           `json:"undone" doc:"How many records an undo has put back. One of which only some fields went back is also counted in kept."`
+	Kept          *Kept         `json:"kept" doc:"How many records an undo did not put back, or not completely, and how many sequences a template left as they are, by reason. Null for other kinds."`
+
+	State State `json:"-"`
+}
+
+// Kept counts the records that an undo did not put back, or not completely, and the sequences that a correction of the
+// template left as they are.
+type Kept struct {
+	ChangedSince int `json:"changed_since" doc:"Records that were changed, merged or deleted after the Operation."`
+	InUseSince   int `json:"in_use_since" doc:"Records that the Operation added and that are in use: by a message that went out, a task, a meeting, an opportunity, or a contact that stays."`
+	OptedOut     int `json:"opted_out" doc:"Contacts whose opt-out or suppressed address stays."`
+	NotPossible  int `json:"not_possible" doc:"Records for which something that they had is gone or taken: a tag, an account, an owner, a custom field, an external_id."`
+	Gone         int `json:"gone" doc:"Records that were erased, deleted permanently or removed from the trash."`
+
+	SentStepGone int `json:"sent_step_gone" doc:"Of kind template: sequences in which a step has happened that the newest text lacks."`
+	OrderChanged int `json:"order_changed" doc:"Of kind template: sequences in which a step that has happened would come after one that has not, or in which the order of what has happened would be another."`
+}
+
+// Count counts a sequence that a correction left as it is.
+func (k *Kept) Count(reason string) {
+	switch reason {
+	case "sent_step_gone":
+		k.SentStepGone++
+	case "order_changed":
+		k.OrderChanged++
+	}
+}
+
+// OperationProblem is why some records could not be changed.
+type OperationProblem struct {
+	Code    string    `json:"code" doc:"The code of the error that a single request would get."`
+	Message string    `json:"message"`
+	Count   int       `json:"count"`
+	FirstID uuid.UUID `json:"first_id" doc:"The first record with this problem."`
+}
+
+// State is the part of an Operation that is stored but never shown.
+type State struct {
+	By    store.Actor `json:"by"`
+	Body  shape.Value `json:"body"`           // of a bulk update
+	Force bool        `json:"force,omitzero"` // what dynamic audiences depend on may be deleted
+	Final bool        `json:"final,omitzero"` // what is deleted does not go to the trash
+	Next  uint32      `json:"next"`           // the part of the selection that comes next
+	Done  int         `json:"done"`           // how many records were tried
+	Undo  *Cursor     `json:"undo,omitzero"`  // how far an undo has come
+	// Merged are the records of a merge, and of its undo.
+	Merged *Merged `json:"merged,omitzero"`
+}
+
+// Merged are records that were merged into another.
+type Merged struct {
+	Into uuid.UUID   `json:"into"`
+	IDs  []uuid.UUID `json:"ids"`
+}
+
+// Cursor is a position in the journal of an Operation that is being undone. It is undone backwards.
+type Cursor struct {
+	Phase int `json:"phase"`
+	Part  int `json:"part"` // of the journal; -1 when the phase is done
+	Done  int `json:"done"` // how many of the changes of the part are done
+}
+
+// Private returns the part of the record that is stored but never shown.
+func (o *Operation) Private() any { return &o.State }
+
+// Actor returns who acts for the Operation: the one who started it. What cannot be undone has no journal.
+func (o *Operation) Actor() store.Actor {
+	by := o.State.By
+	if o.Kind != Template {
+		by.OperationID = o.ID
+	}
+	return by
+}

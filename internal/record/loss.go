@@ -1,0 +1,94 @@
+package record
+
+import (
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// Loss is a value that all records of an entity lose at once: a reference to a record that is deleted or merged into
+// another, or a deleted custom field.
+type Loss struct {
+	Entity string          // of the records that lose the value
+	Value  store.Tombstone // without a number
+}
+
+// Consent is what happens to what depends on a lost value.
+type Consent int
+
+const (
+	Refuse  Consent = iota // the loss is refused with in_use
+	Force                  // it no longer follows the value
+	Damaged                // as Force, without anything that takes long: the value is that of a damaged record
+)
+
+// LosingHook is called before a loss. An error refuses it.
+type LosingHook func(tx *store.Tx, loss Loss, c Consent) error
+
+// losses returns what other records lose when a record is deleted or, if by is valid, merged into the record by.
+func (k *kind) losses(rec any, by uuid.NullUUID) (all []Loss) {
+	id := headOf(rec).ID
+	for _, other := range k.set.kinds {
+		for _, f := range other.refs {
+			if f.Ref != k.Entity || f.Input {
+				continue
+			}
+			value := store.Tombstone{Field: f.Key, Value: id.String(), Key: f.Key, Prefix: id[:]}
+			if by.Valid {
+				value.By = by.UUID.String()
+			}
+			all = append(all, Loss{other.Entity, value})
+		}
+	}
+	if k.lossesOf != nil {
+		all = append(all, k.lossesOf(rec)...)
+	}
+	return all
+}
+
+// CustomLoss is the loss of a custom field of an entity.
+func CustomLoss(entity string, field *shape.CustomField) Loss {
+	return Loss{entity, store.Tombstone{Field: field.Key, Key: customKey, Prefix: field.ID[:]}}
+}
+
+// lose calls the hook of the set.
+func (s *Set) lose(tx *store.Tx, losses []Loss, c Consent) error {
+	if s.Losing == nil {
+		return nil
+	}
+	for _, l := range losses {
+		if err := s.Losing(tx, l, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ForceDelete must be called before Delete, in the same transaction, to detach what would otherwise refuse the deletion,
+// but for records that require this one. It does nothing if the record does not exist.
+func (k *Kind[T]) ForceDelete(tx *store.Tx, id uuid.UUID) error {
+	return k.force(tx, id, uuid.NullUUID{})
+}
+
+// ForceMerge is like ForceDelete, before a Merge of ids into a record.
+func (k *Kind[T]) ForceMerge(tx *store.Tx, into uuid.UUID, ids []uuid.UUID) error {
+	for _, id := range ids {
+		if err := k.force(tx, id, uuid.NullUUID{UUID: into, Valid: true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *Kind[T]) force(tx *store.Tx, id uuid.UUID, by uuid.NullUUID) error {
+	doc, err := k.Table.Get(tx, id)
+	if fault.CodeOf(err) == fault.NotFound || store.IsDamagedRecord(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return k.set.lose(tx, k.losses(&doc.Record, by), Force)
+}

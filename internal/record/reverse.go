@@ -1,0 +1,315 @@
+package record
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/store"
+)
+
+// Undoing is an operation that is being undone.
+type Undoing struct {
+	Operation uuid.UUID
+	Since     time.Time // when it began
+	Dry       *Dry      // set for a dry run
+}
+
+// Dry remembers what a dry run would have done in its earlier transactions, which were all reverted.
+type Dry struct {
+	gone, back, reverted map[uuid.UUID]bool
+}
+
+// NewDry returns a Dry for one dry run.
+func NewDry() *Dry {
+	return &Dry{gone: map[uuid.UUID]bool{}, back: map[uuid.UUID]bool{}, reverted: map[uuid.UUID]bool{}}
+}
+
+// Reversal is what became of a record when an operation was undone. Several of its members may be set if only some
+// fields went back.
+type Reversal struct {
+	Undone       bool
+	ChangedSince bool
+	InUse        bool
+	OptedOut     bool
+	NotPossible  bool
+	Gone         bool
+}
+
+// Use tells which use of a record that an operation added matters.
+type Use struct {
+	Since uuid.UUID            // only what was created after this id matters
+	Stays func(uuid.UUID) bool // whether another record stays
+}
+
+// reverser takes back what was done to a record of a kind. The errors that it returns are not about the record.
+type reverser interface {
+	// takeAway puts a record that an operation added into the trash. isNew is false if it had been there before.
+	takeAway(tx *store.Tx, u *Undoing, id uuid.UUID, isNew bool) (Reversal, error)
+	// bringBack restores a record that an operation deleted, or merged into another.
+	bringBack(tx *store.Tx, u *Undoing, id uuid.UUID) (Reversal, error)
+	// revert gives the fields of a record the values that they had before the changes, the newest of which is first.
+	revert(tx *store.Tx, u *Undoing, id uuid.UUID, changes []pastChange) (Reversal, error)
+	remerge(tx *store.Tx, id, into uuid.UUID) error
+	removedBy(tx *store.Tx, id uuid.UUID) (operation uuid.UUID, err error)
+}
+
+// Reverse undoes a change of an operation. It must be given the changes from the newest to the oldest, and what sweeps have
+// changed after all others, because it refers to what comes back. The updates of a record are undone together with the
+// newest of them. It returns true if the record must be counted now: each is counted once.
+func (s *Set) Reverse(tx *store.Tx, u *Undoing, table string, number uint64) (r Reversal, counts bool, err error) {
+	k := s.ofTable(table)
+	if k == nil || k.reverser == nil {
+		return r, false, nil
+	}
+	c, found, err := tx.ReadChange(table, number)
+	if err != nil || !found || c.Actor.OperationID != u.Operation {
+		if errors.Is(err, store.ErrDamaged) {
+			return Reversal{Gone: true}, true, nil
+		}
+		return r, false, err
+	}
+	l, err := k.lineageOf(tx, c.ID, u.Operation, u.Since)
+	if err != nil {
+		return r, false, err
+	}
+	changes := l.direct
+	if c.Swept {
+		changes = l.swept
+	}
+	switch c.Op {
+	case store.Created:
+		r, err = k.reverser.takeAway(tx, u, c.ID, c.Prev == 0)
+		return r, true, err
+	case store.Deleted:
+		r, err = k.reverser.bringBack(tx, u, c.ID)
+		return r, true, err
+	}
+	updates := slices.DeleteFunc(slices.Clone(changes), func(p pastChange) bool { return p.op != store.Updated })
+	if len(updates) == 0 || updates[0].number != number {
+		return r, false, nil
+	}
+	r, err = k.reverser.revert(tx, u, c.ID, updates)
+	if u.Dry != nil && r.Undone {
+		u.Dry.reverted[c.ID] = true
+	}
+	return r, len(updates) == len(changes) && (!c.Swept || len(l.direct) == 0), err
+}
+
+// Sweeping reports whether records that an operation has changed by a tombstone are still being rewritten.
+func (s *Set) Sweeping(tx *store.Tx, operation uuid.UUID) (bool, error) {
+	for _, k := range s.kinds {
+		tombs, err := tx.Tombstones(k.table.Name())
+		if err != nil {
+			return false, err
+		}
+		for i := range tombs {
+			if tombs[i].Actor.OperationID == operation {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// MergeConflict reports whether a merge into a record, or the undo of one, cannot be undone now, because the record was
+// merged, deleted or erased, or because others were merged into it since. by is the operation that did so, if it was one.
+func (s *Set) MergeConflict(tx *store.Tx, entity string, operation, into uuid.UUID) (by uuid.UUID, conflict bool, err error) {
+	k := s.find(entity)
+	if k == nil || k.merged == nil {
+		return uuid.Nil, true, nil
+	}
+	if !k.table.Has(tx, into) {
+		by, err = k.reverser.removedBy(tx, into)
+		return by, true, err
+	}
+	ids, err := k.merged.IDs(tx, mergedInto, into[:], 0)
+	if err != nil {
+		return uuid.Nil, false, err
+	}
+	err = k.merged.Each(tx, k.merged.Readable(tx, ids), func(m store.Doc[merged]) error {
+		if store.CompareIDs(m.Record.Kept.Operation, operation) > 0 { // ids are in the order of creation
+			by, conflict = m.Record.Kept.Operation, true
+		}
+		return nil
+	})
+	return by, conflict, err
+}
+
+// removedBy returns the operation that deleted or merged a record, or none.
+func (k *Kind[T]) removedBy(tx *store.Tx, id uuid.UUID) (by uuid.UUID, err error) {
+	if k.trash.Has(tx, id) {
+		doc, err := k.trash.Get(tx, id)
+		return doc.Record.kept.Operation, err
+	}
+	doc, err := k.merged.Get(tx, id)
+	if fault.CodeOf(err) == fault.NotFound {
+		return uuid.Nil, nil
+	}
+	return doc.Record.Kept.Operation, err
+}
+
+// ofTable returns the kind with a table, or nil.
+func (s *Set) ofTable(table string) *kind {
+	for _, k := range s.kinds {
+		if k.table.Name() == table {
+			return k
+		}
+	}
+	return nil
+}
+
+// refusal returns the refusal of a single record, or the error if it concerns more than the record.
+func refusal(err error) (*fault.Error, error) {
+	var refused *fault.Error
+	var damaged *store.DamagedRecord
+	switch {
+	case errors.As(err, &damaged):
+		return damaged.Fault(), nil
+	case errors.As(err, &refused) && refused.Code != fault.Unavailable:
+		return refused, nil
+	}
+	return nil, err
+}
+
+// lost returns what is to be said about a record that is not there any more.
+func (k *Kind[T]) lost(tx *store.Tx, id uuid.UUID) Reversal {
+	if k.trash.Has(tx, id) || k.merged != nil && k.merged.Has(tx, id) {
+		return Reversal{ChangedSince: true}
+	}
+	return Reversal{Gone: true}
+}
+
+func (k *Kind[T]) takeAway(tx *store.Tx, u *Undoing, id uuid.UUID, isNew bool) (Reversal, error) {
+	if !k.Table.Has(tx, id) {
+		if k.merged != nil {
+			if m, err := k.merged.Get(tx, id); err == nil && m.Record.Kept.Operation == tx.Actor().OperationID {
+				return Reversal{Undone: true}, nil // the merge was done again
+			}
+		}
+		return k.lost(tx, id), nil
+	}
+	if k.inUse != nil {
+		use := Use{Stays: func(id uuid.UUID) bool { return u.Dry == nil || !u.Dry.gone[id] && !u.Dry.reverted[id] }}
+		if !isNew {
+			use.Since = u.Operation
+		}
+		if used, err := k.inUse(tx, id, use); err != nil || used {
+			return Reversal{InUse: true}, err
+		}
+	}
+	err := tx.Try(func() error { return k.Delete(tx, id, nil) })
+	if err != nil {
+		_, err = refusal(err)
+		return Reversal{InUse: true}, err
+	}
+	if u.Dry != nil {
+		u.Dry.gone[id] = true
+	}
+	return Reversal{Undone: true}, nil
+}
+
+func (k *Kind[T]) bringBack(tx *store.Tx, u *Undoing, id uuid.UUID) (r Reversal, err error) {
+	switch {
+	case k.Table.Has(tx, id):
+		return Reversal{ChangedSince: true}, nil
+	case k.trash.Has(tx, id):
+		r, err = k.comeBack(tx, func(withoutID bool) ([]string, error) {
+			_, lost, err := k.restore(tx, id, false, withoutID)
+			return lost, err
+		})
+	case k.merged != nil && k.merged.Has(tx, id):
+		m, err := k.merged.Get(tx, id)
+		if err != nil || m.Record.Kept.Operation != u.Operation || m.Record.Original == nil {
+			return Reversal{ChangedSince: err == nil, Gone: err != nil}, nil
+		}
+		if r, err = k.comeBack(tx, func(withoutID bool) ([]string, error) { return k.unmerge(tx, m, withoutID) }); err != nil {
+			return r, err
+		}
+	default:
+		return Reversal{Gone: true}, nil
+	}
+	if err == nil && r.Undone && u.Dry != nil {
+		u.Dry.back[id] = true
+	}
+	return r, err
+}
+
+// comeBack calls restore, and again without the external_id if another record has that now.
+func (k *Kind[T]) comeBack(tx *store.Tx, restore func(withoutID bool) (lost []string, err error)) (r Reversal, err error) {
+	for _, withoutID := range []bool{false, true} {
+		var lost []string
+		err = tx.Try(func() (err error) {
+			lost, err = restore(withoutID)
+			return err
+		})
+		if err == nil {
+			return Reversal{Undone: true, NotPossible: withoutID || len(lost) > 0}, nil
+		}
+		if fault.CodeOf(err) != fault.ExternalIDTaken {
+			break
+		}
+	}
+	_, err = refusal(err)
+	return Reversal{NotPossible: true}, err
+}
+
+// UnmergedStep is the kind of a step in a journal that says that a merged record came back. Set.Remerge takes it back.
+const UnmergedStep = "unmerged"
+
+// Unmerged is the data of such a step.
+type Unmerged struct {
+	Entity string    `json:"entity"`
+	ID     uuid.UUID `json:"id"`
+	Into   uuid.UUID `json:"into"`
+}
+
+// unmerge creates a record again that was merged into another.
+func (k *Kind[T]) unmerge(tx *store.Tx, m store.Doc[merged], withoutID bool) (lost []string, err error) {
+	var rec T
+	if err := k.decode(m.Record.Original, &m.Record.Kept, &rec); err != nil {
+		return nil, err
+	}
+	if err := k.merged.Delete(tx, m); err != nil {
+		return nil, err
+	}
+	if _, lost, err = k.putBack(tx, m.ID, rec, m.Record.Original, m.Record.Kept.Sets, false, withoutID); err != nil {
+		return nil, err
+	}
+	return lost, tx.AddToJournal(UnmergedStep, Unmerged{k.Entity, m.ID, m.Record.Into})
+}
+
+// Remerge merges a record again that an undo has brought back. What else belongs to the record was moved before.
+func (s *Set) Remerge(tx *store.Tx, u Unmerged) error {
+	k := s.find(u.Entity)
+	if k == nil || !k.table.Has(tx, u.ID) || !k.table.Has(tx, u.Into) {
+		return nil
+	}
+	return k.reverser.remerge(tx, u.ID, u.Into)
+}
+
+func (k *Kind[T]) remerge(tx *store.Tx, id, into uuid.UUID) error {
+	old, err := k.Table.Get(tx, id)
+	if err != nil {
+		return err
+	}
+	budget := mergeBudget
+	for _, referrer := range k.set.kinds {
+		if err := referrer.redirect(tx, k.Entity, id, into, &budget); err != nil {
+			return err
+		}
+	}
+	return k.toMerged(tx, &old, into)
+}
+
+// decode reads a record from its public part and what was kept of its private part.
+func (k *Kind[T]) decode(public []byte, kept *kept, rec *T) error {
+	if err := json.Unmarshal(public, rec); err != nil {
+		return err
+	}
+	return kept.fill(rec)
+}

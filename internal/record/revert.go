@@ -1,0 +1,249 @@
+package record
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// fieldValues are values of a record by field, as JSON.
+type fieldValues map[string]jsontext.Value
+
+func (k *Kind[T]) revert(tx *store.Tx, u *Undoing, id uuid.UUID, changes []pastChange) (r Reversal, err error) {
+	old, err := k.Table.Get(tx, id)
+	if fault.CodeOf(err) == fault.NotFound {
+		return k.lost(tx, id), nil
+	}
+	if store.IsDamagedRecord(err) {
+		return Reversal{NotPossible: true}, nil
+	}
+	present := fieldValues{}
+	if err == nil {
+		err = json.Unmarshal(old.JSON, &present)
+	}
+	if err != nil {
+		return r, err
+	}
+	wanted := goBackFrom(present, changes, &r)
+	if err := k.leaveOut(tx, u, &old.Record, wanted, &r); err != nil {
+		return r, err
+	}
+	for len(wanted) > 0 {
+		err := tx.Try(func() error { return k.setFields(tx, old, present, wanted) })
+		if err == nil {
+			r.Undone = true
+			break
+		}
+		refused, err := refusal(err)
+		if err != nil {
+			return r, err
+		}
+		// What is refused stays as it is. A refusal that names no field concerns all of them.
+		r.NotPossible = true
+		before := len(wanted)
+		for _, d := range refused.Details {
+			field, _, _ := strings.Cut(d.Path, "[")
+			delete(wanted, field)
+		}
+		if len(wanted) == before {
+			break
+		}
+	}
+	return r, nil
+}
+
+// goBackFrom returns the fields that have other values if the changes are taken back, the newest first. A field goes back
+// if it still has the value that the change gave it, a list entry by entry.
+func goBackFrom(present fieldValues, changes []pastChange, r *Reversal) (wanted fieldValues) {
+	wanted = fieldValues{}
+	for _, c := range changes {
+		for _, f := range c.fields {
+			if !f.known {
+				r.Gone = true
+				continue
+			}
+			now, again := wanted[f.name]
+			if !again {
+				now = orNullValue(present[f.name])
+			}
+			next, complete := goBackOne(now, f.from, f.to)
+			if !complete {
+				r.ChangedSince = true
+			}
+			wanted[f.name] = next
+		}
+	}
+	maps.DeleteFunc(wanted, func(name string, value jsontext.Value) bool {
+		return bytes.Equal(value, orNullValue(present[name]))
+	})
+	return wanted
+}
+
+// goBackOne returns the value of a field without a change, and whether all of the change could be taken back.
+func goBackOne(now, from, to jsontext.Value) (next jsontext.Value, complete bool) {
+	if bytes.Equal(now, to) {
+		return from, true
+	}
+	values, before, after := entriesOf(now), entriesOf(from), entriesOf(to)
+	if values == nil || before == nil || after == nil {
+		return now, false
+	}
+	complete = true
+	for _, entry := range after {
+		if slices.Contains(before, entry) {
+			continue
+		}
+		if at := slices.Index(values, entry); at >= 0 {
+			values = slices.Delete(values, at, at+1)
+		} else {
+			complete = false
+		}
+	}
+	for _, entry := range before {
+		if slices.Contains(after, entry) {
+			continue
+		}
+		if slices.Contains(values, entry) {
+			complete = false
+		} else {
+			values = append(values, entry)
+		}
+	}
+	return jsontext.Value("[" + strings.Join(values, ",") + "]"), complete
+}
+
+// entriesOf returns the entries of a list, and nil for anything else. Null is a list without entries if the field is one,
+// as a custom field without a value.
+func entriesOf(v jsontext.Value) []string {
+	entries := []string{}
+	var list []jsontext.Value
+	if v.Kind() == jsontext.KindNull {
+		return entries
+	}
+	if v.Kind() != jsontext.KindBeginArray || json.Unmarshal(v, &list) != nil {
+		return nil
+	}
+	for _, entry := range list {
+		entries = append(entries, string(entry))
+	}
+	return entries
+}
+
+// leaveOut removes the fields from wanted that cannot go back, and the references to records that do not exist.
+func (k *Kind[T]) leaveOut(tx *store.Tx, u *Undoing, rec *T, wanted fieldValues, r *Reversal) error {
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if f := k.shape.Field(name); f != nil && f.ReadOnly {
+			delete(wanted, name) // it follows from the others
+			continue
+		}
+		if k.mayUndo != nil {
+			may, err := k.mayUndo(tx, rec, name, wanted[name])
+			if err != nil {
+				return err
+			}
+			if !may {
+				delete(wanted, name)
+				r.OptedOut = true
+				continue
+			}
+		}
+		if err := k.leaveOutReferences(tx, u, name, wanted, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *Kind[T]) leaveOutReferences(tx *store.Tx, u *Undoing, name string, wanted fieldValues, r *Reversal) error {
+	at := slices.IndexFunc(k.refs, func(f shape.Field) bool { return f.Key == name && !f.Input })
+	if at < 0 {
+		return nil
+	}
+	exists := func(entry string) (bool, error) {
+		id, err := uuid.Parse(strings.Trim(entry, `"`))
+		if err != nil {
+			return false, nil
+		}
+		why, err := k.set.referenceProblem(tx, k.refs[at].Ref, id, k.Object)
+		return why == "", err
+	}
+	value := wanted[name]
+	switch value.Kind() {
+	case jsontext.KindString:
+		found, err := exists(string(value))
+		if err != nil {
+			return err
+		}
+		if !found {
+			delete(wanted, name)
+			isBack := u.Dry != nil && u.Dry.back[uuid.MustParse(strings.Trim(string(value), `"`))]
+			r.Undone, r.NotPossible = r.Undone || isBack, r.NotPossible || !isBack
+		}
+	case jsontext.KindBeginArray:
+		var kept []string
+		entries := entriesOf(value)
+		for _, entry := range entries {
+			found, err := exists(entry)
+			if err != nil {
+				return err
+			}
+			if found {
+				kept = append(kept, entry)
+			}
+		}
+		if len(kept) < len(entries) {
+			r.NotPossible = true
+			wanted[name] = jsontext.Value("[" + strings.Join(kept, ",") + "]")
+		}
+	}
+	return nil
+}
+
+// setFields gives fields of a record other values.
+func (k *Kind[T]) setFields(tx *store.Tx, old store.Doc[T], present, wanted fieldValues) error {
+	values := maps.Clone(present)
+	for name, value := range wanted {
+		if values[name] = value; value.Kind() == jsontext.KindNull && strings.HasPrefix(name, shape.CustomPrefix) {
+			delete(values, name)
+		}
+	}
+	public, err := json.Marshal(values)
+	if err != nil {
+		return err
+	}
+	kept, err := keep(&old.Record, nil)
+	if err != nil {
+		return err
+	}
+	var rec T
+	if err := k.decode(public, &kept, &rec); err != nil {
+		return err
+	}
+	body, p := shape.Value{Kind: shape.Object}, fault.Problems{}
+	for name, value := range wanted {
+		if strings.HasPrefix(name, shape.CustomPrefix) { // its definition may have changed
+			var v shape.Value
+			if err := json.Unmarshal(value, &v); err != nil {
+				return err
+			}
+			if v.Kind == shape.Absent {
+				v.Kind = shape.Null
+			}
+			body.Members = append(body.Members, shape.Member{Key: name, Value: v})
+		}
+	}
+	if err := k.check(tx, &old.Record, &rec, body, &p); err != nil {
+		return err
+	}
+	_, err = k.Replace(tx, old, rec)
+	return err
+}

@@ -1,0 +1,209 @@
+package sequence
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"prospector/store"
+)
+
+// OwnershipStep is the kind of a step in a journal that says whose the sequences and messages of some contacts were
+// before a merge, or before it was undone. Engine.RestoreOwnership takes it back.
+const OwnershipStep = "ownership"
+
+// ownership says which of some contacts has which sequences and messages.
+type ownership struct {
+	Contacts  []uuid.UUID     `json:"contacts"` // the one that the others are merged into is the first
+	Sequences []ownedSequence `json:"sequences,omitempty"`
+	Messages  []ownedMessage  `json:"messages,omitempty"`
+	// Leaves and Joins are the audiences that the first contact has to leave or to join to restore the ownership.
+	Leaves []uuid.UUID `json:"leaves,omitempty"`
+	Joins  []uuid.UUID `json:"joins,omitempty"`
+}
+
+type ownedSequence struct {
+	ID         uuid.UUID `json:"id"`
+	Contact    uuid.UUID `json:"contact"`
+	Superseded bool      `json:"superseded,omitzero"`
+	Addresses  []string  `json:"addresses,omitempty"`
+}
+
+type ownedMessage struct {
+	ID      uuid.UUID `json:"id"`
+	Contact uuid.UUID `json:"contact"`
+}
+
+// ContactsMerging adds whose everything is to the journal, before contacts are merged into another.
+func (e *Engine) ContactsMerging(tx *store.Tx, into uuid.UUID, contacts []uuid.UUID) error {
+	o, err := e.ownershipOf(tx, append([]uuid.UUID{into}, contacts...))
+	if err != nil {
+		return err
+	}
+	own, err := e.outreach.AudiencesOf(tx, into)
+	if err != nil {
+		return err
+	}
+	for _, contact := range contacts {
+		audiences, err := e.outreach.AudiencesOf(tx, contact)
+		if err != nil {
+			return err
+		}
+		for _, id := range audiences {
+			if !slices.Contains(own, id) && !slices.Contains(o.Leaves, id) {
+				o.Leaves = append(o.Leaves, id)
+			}
+		}
+	}
+	return tx.AddToJournal(OwnershipStep, o)
+}
+
+func (e *Engine) ownershipOf(tx *store.Tx, contacts []uuid.UUID) (o ownership, err error) {
+	o.Contacts = contacts
+	for _, contact := range contacts {
+		ids, err := e.sequences.IDs(tx, byAnyContact, contact[:], 0)
+		if err != nil {
+			return o, err
+		}
+		err = e.sequences.Each(tx, e.sequences.Readable(tx, ids), func(doc store.Doc[Sequence]) error {
+			s := &doc.Record
+			o.Sequences = append(o.Sequences, ownedSequence{doc.ID, contact, s.state.Superseded, s.state.Addresses})
+			return nil
+		})
+		if err != nil {
+			return o, err
+		}
+		if ids, err = e.messages.IDs(tx, ofContact, contact[:], 0); err != nil {
+			return o, err
+		}
+		for _, id := range ids {
+			o.Messages = append(o.Messages, ownedMessage{id, contact})
+		}
+	}
+	return o, nil
+}
+
+// RestoreOwnership gives sequences and messages back to the contacts that had them, with everything that has happened in
+// the sequences since. Statuses stay as they are.
+func (e *Engine) RestoreOwnership(tx *store.Tx, data json.RawMessage) error {
+	var o ownership
+	if err := json.Unmarshal(data, &o); err != nil {
+		return err
+	}
+	now, err := e.ownershipOf(tx, o.Contacts)
+	if err != nil {
+		return err
+	}
+	now.Leaves, now.Joins = o.Joins, o.Leaves
+	if err := tx.AddToJournal(OwnershipStep, now); err != nil {
+		return err
+	}
+	if err := e.awaitStopJobs(tx); err != nil {
+		return err
+	}
+	owners := map[uuid.UUID]uuid.UUID{} // by sequence
+	err = e.withEngine(tx, func(x *engineTx) error {
+		changed := slices.DeleteFunc(slices.Clone(o.Sequences), func(s ownedSequence) bool { return !e.sequences.Has(tx, s.ID) })
+		for _, s := range changed { // nothing may be in the way when a contact gets its sequence back
+			if err := x.update(s.ID, func(r *sequenceRun) error { r.s.state.Superseded = true; return nil }); err != nil {
+				return err
+			}
+		}
+		for _, s := range changed {
+			owners[s.ID] = s.Contact
+			if err := x.update(s.ID, func(r *sequenceRun) error { return r.giveBack(&s, &o) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := e.giveMessagesBack(tx, &o, &now, owners); err != nil {
+		return err
+	}
+	if err := e.outreach.LeaveAudiences(tx, o.Contacts[0], o.Leaves); err != nil {
+		return err
+	}
+	return e.outreach.RejoinContact(tx, o.Contacts[0], o.Joins)
+}
+
+// giveBack makes the sequence that of its owner again. It keeps the addresses that it has claimed, but for those that
+// belong to another one.
+func (r *sequenceRun) giveBack(to *ownedSequence, o *ownership) error {
+	addresses := slices.Clone(to.Addresses)
+	for _, address := range r.s.state.Addresses {
+		isOthers := slices.ContainsFunc(o.Sequences, func(s ownedSequence) bool { return slices.Contains(s.Addresses, address) })
+		if !isOthers {
+			addresses = append(addresses, address)
+		}
+	}
+	from := r.s.ContactID
+	r.s.ContactID, r.s.state.Superseded, r.s.state.Addresses = to.Contact, to.Superseded, addresses
+	for i := range r.s.History {
+		if err := r.x.engine.giveTaskBack(r.x.tx, r.s.History[i].TaskID, from, to.Contact); err != nil {
+			return err
+		}
+	}
+	return r.loadReferences()
+}
+
+// giveTaskBack makes the Task of a step that of another contact, if it is still that of the first one.
+func (e *Engine) giveTaskBack(tx *store.Tx, task uuid.NullUUID, from, to uuid.UUID) error {
+	if !task.Valid || from == to || !e.crm.Tasks.Table.Has(tx, task.UUID) {
+		return nil
+	}
+	doc, err := e.crm.Tasks.Get(tx, task.UUID)
+	if store.IsDamagedRecord(err) {
+		return nil
+	}
+	if err != nil || doc.Record.ContactID.UUID != from {
+		return err
+	}
+	rec := doc.Record
+	rec.ContactID = uuid.NullUUID{UUID: to, Valid: true}
+	_, err = e.crm.Tasks.Replace(tx, doc, rec)
+	return err
+}
+
+// giveMessagesBack gives messages back to their owners. A message that was written since belongs to the contact that has
+// its sequence.
+func (e *Engine) giveMessagesBack(tx *store.Tx, o, now *ownership, owners map[uuid.UUID]uuid.UUID) error {
+	before := map[uuid.UUID]uuid.UUID{}
+	for _, m := range o.Messages {
+		before[m.ID] = m.Contact
+	}
+	ids := make([]uuid.UUID, len(now.Messages))
+	for i, m := range now.Messages {
+		ids[i] = m.ID
+	}
+	slices.SortFunc(ids, store.CompareIDs)
+	return e.messages.Each(tx, ids, func(doc store.Doc[Message]) error {
+		owner, known := before[doc.ID]
+		if !known {
+			owner, known = owners[doc.Record.SequenceID]
+		}
+		if !known || owner == doc.Record.ContactID {
+			return nil
+		}
+		rec := doc.Record
+		rec.ContactID = owner
+		_, err := e.messages.Update(tx, doc, rec, []string{"contact_id"})
+		return err
+	})
+}
+
+// HasMessages reports whether a message to a contact with a later id than since went out, was captured or is in flight.
+func (e *Engine) HasMessages(tx *store.Tx, contact, since uuid.UUID) (has bool, err error) {
+	ids, err := e.messages.IDs(tx, ofContact, contact[:], 0)
+	if err != nil {
+		return false, err
+	}
+	err = e.messages.Each(tx, ids, func(doc store.Doc[Message]) error {
+		has = has || doc.Record.Status != MessageFailed && store.CompareIDs(doc.ID, since) > 0
+		return nil
+	})
+	return has, err
+}

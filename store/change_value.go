@@ -1,0 +1,116 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/klauspost/compress/s2"
+)
+
+// KeepsValues makes the change log of the table keep the values that an update replaces, and Journal list the
+// changes of an operation.
+func (t *Table[T]) KeepsValues() *Table[T] {
+	t.core.keepsValues = true
+	return t
+}
+
+// The values of a change are stored as a format byte, followed by each value with its length.
+const (
+	plainValues      = 1
+	compressedValues = 2
+
+	// compressFrom is the size from which values are compressed. Shorter ones hardly become smaller.
+	compressFrom = 256
+	// maxValueBytes bounds what compressed values of one change may expand to: more than all texts of a record.
+	maxValueBytes = 64 << 20
+)
+
+func appendValues(b []byte, values [][]byte) []byte {
+	if values == nil {
+		return b
+	}
+	size := 0
+	for _, v := range values {
+		size += len(v) + binary.MaxVarintLen32
+	}
+	if size < compressFrom {
+		return appendEach(append(b, plainValues), values)
+	}
+	return append(append(b, compressedValues), s2.Encode(nil, appendEach(make([]byte, 0, size), values))...)
+}
+
+func appendEach(b []byte, values [][]byte) []byte {
+	for _, v := range values {
+		b = append(binary.AppendUvarint(b, uint64(len(v))), v...)
+	}
+	return b
+}
+
+// decodeValues reads n values. They do not share memory with b.
+func decodeValues(b []byte, n int) ([][]byte, error) {
+	if len(b) == 0 {
+		return nil, nil
+	}
+	bad := fmt.Errorf("%w: its values have an unknown format", ErrDamaged)
+	rest := b[1:]
+	switch b[0] {
+	case plainValues:
+		rest = slices.Clone(rest)
+	case compressedValues:
+		if size, err := s2.DecodedLen(rest); err != nil || size > maxValueBytes {
+			return nil, bad
+		}
+		var err error
+		if rest, err = s2.Decode(nil, rest); err != nil {
+			return nil, bad
+		}
+	default:
+		return nil, bad
+	}
+	values := make([][]byte, 0, n)
+	for range n {
+		size, used := binary.Uvarint(rest)
+		if used <= 0 || size > uint64(len(rest)-used) {
+			return nil, bad
+		}
+		values = append(values, rest[used:used+int(size):used+int(size)])
+		rest = rest[used+int(size):]
+	}
+	if len(rest) > 0 {
+		return nil, bad
+	}
+	return values, nil
+}
+
+// memberValues returns the values of some members of a JSON object. The value of an absent member is empty. The
+// result is never nil.
+func memberValues(public []byte, names []string) ([][]byte, error) {
+	values := make([][]byte, len(names))
+	d := jsontext.NewDecoder(bytes.NewBuffer(public))
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	for found := 0; found < len(names) && d.PeekKind() == jsontext.KindString; {
+		name, err := d.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		at := slices.Index(names, name.String())
+		if at < 0 {
+			if err := d.SkipValue(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		value, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		values[at] = slices.Clone(value)
+		found++
+	}
+	return values, nil
+}
