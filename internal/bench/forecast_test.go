@@ -17,21 +17,21 @@ func BenchmarkForecast(b *testing.B) {
 	for _, n := range []int{listedSequences, waiting} {
 		c := newCampaignBench(b, n, 1, "")
 		c.s.Sequences.Options.DailyCap, c.s.Sequences.Options.MinGap = 200, 2*time.Minute
-		first := timed(func() { c.listSequences() })
+		first := stopwatch(func() { c.listSequences() })
 		fmt.Printf("\na list of %d of %d waiting sequences; the first one makes the plan and takes %s:\n", listedSequences, n, first.Round(time.Millisecond))
 		var kept, remade comparison
 		for round := range 5 {
 			var withPlan, afterChange time.Duration
 			for i := range 5 {
 				c.postpone(2 + 5*round + i)
-				afterChange += timed(func() { c.listSequences() })
-				withPlan += timed(func() { c.listSequences() })
+				afterChange += stopwatch(func() { c.listSequences() })
+				withPlan += stopwatch(func() { c.listSequences() })
 			}
 			c.setStatus("paused")
 			c.listSequences()
 			var without time.Duration
 			for range 5 {
-				without += timed(func() { c.listSequences() })
+				without += stopwatch(func() { c.listSequences() })
 			}
 			c.setStatus("active")
 			c.listSequences()
@@ -43,7 +43,7 @@ func BenchmarkForecast(b *testing.B) {
 	}
 }
 
-func timed(do func()) time.Duration {
+func stopwatch(do func()) time.Duration {
 	start := time.Now()
 	do()
 	return time.Since(start)
