@@ -147,7 +147,9 @@ func TestEngineStopsForTheFirstReason(t *testing.T) {
 		}},
 		{"removed, then stopped by hand", "left_audience", func(u *undoing) { u.members("remove") }, func(u *undoing) {
 			id := u.sequence(u.campaign, u.ids[manySequences-1]).ID
-			u.Write.Post(u.campaign+"/sequences/"+id+"/stop", `{"reason": "manual"}`).Fails(409, "invalid_transition", "stopped")
+			for _, path := range []string{u.campaign + "/sequences/" + id, "/v1/sequences/" + id} {
+				u.Write.Post(path+"/stop", `{"reason": "manual"}`).Fails(409, "invalid_transition", "stopped")
+			}
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
