@@ -2,6 +2,7 @@ package outreach
 
 import (
 	"context"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -221,6 +222,25 @@ func (o *Outreach) holdWithStore(tx *store.Tx, before, c *Campaign) error {
 func (o *Outreach) CampaignsOfOwner(tx *store.Tx, owner uuid.UUID) ([]uuid.UUID, error) {
 	ids, err := o.Campaigns.Table.IDs(tx, byOwner, owner[:], 0)
 	return o.Campaigns.Table.Readable(tx, ids), err
+}
+
+// HeldWith returns a held campaign and those of its owner that are held for the same reason, the oldest first.
+func (o *Outreach) HeldWith(tx *store.Tx, c *Campaign) (held []Campaign, err error) {
+	if !c.OwnerID.Valid {
+		return []Campaign{*c}, nil
+	}
+	ids, err := o.CampaignsOfOwner(tx, c.OwnerID.UUID)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(ids, store.CompareIDs)
+	err = o.Campaigns.Table.Each(tx, ids, func(doc store.Doc[Campaign]) error {
+		if other := &doc.Record; other.Held != nil && other.Held.Reason == c.Held.Reason {
+			held = append(held, *other)
+		}
+		return nil
+	})
+	return held, err
 }
 
 // CampaignsWith returns the campaigns with one of the statuses. It leaves out damaged campaigns.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -20,6 +19,7 @@ type ReleaseBody struct {
 	Overdue  shape.Text `json:"overdue" rule:"enum=send|skip" doc:"What becomes of the steps whose time has passed. Required if there are any."`
 	Captured shape.Text `json:"captured" rule:"enum=restart|keep" doc:"What becomes of captured messages: restart begins their sequences again, keep treats them as sent. Required if there are any and messages are sent now."`
 	Unknown  shape.Text `json:"unknown" rule:"enum=sent|retry|keep" doc:"What becomes of messages that the mail server did not confirm: sent counts them as sent, retry sends them again, keep leaves them unknown, and the next emails to their recipients start new threads. Required if the campaign is held because of them."`
+	Sender   bool       `json:"sender" doc:"Release all campaigns of the same owner that are held for the same reason, or none of them."`
 	DryRun   bool       `json:"dry_run" doc:"Only return what would happen."`
 }
 
@@ -28,15 +28,28 @@ const (
 	capturedRestart = "restart"
 )
 
-// Released is the result of a release.
+// Released is the result of a release. With sender it counts those of all campaigns.
 type Released struct {
-	Campaign     outreach.Campaign `json:"campaign"`
-	ToSend       int               `json:"to_send" doc:"The number of overdue steps that happen now."`
-	ToSkip       int               `json:"to_skip" doc:"The number of overdue steps that are skipped."`
-	ToRestart    int               `json:"to_restart" doc:"The number of sequences that begin again."`
-	MayDuplicate int               `json:"may_duplicate" doc:"The number of unknown messages that are sent again. They may have been delivered."`
+	Campaign outreach.Campaign `json:"campaign"`
+	ReleaseCounts
+	Campaigns []CampaignCounts `json:"campaigns" doc:"What happens in each campaign that is released, the oldest first."`
 
 	figures releaseFigures
+}
+
+// ReleaseCounts are what a release does.
+type ReleaseCounts struct {
+	ToSend       int `json:"to_send" doc:"The number of overdue steps that happen now."`
+	ToSkip       int `json:"to_skip" doc:"The number of overdue steps that are skipped."`
+	ToRestart    int `json:"to_restart" doc:"The number of sequences that begin again."`
+	MayDuplicate int `json:"may_duplicate" doc:"The number of unknown messages that are sent again. They may have been delivered."`
+}
+
+// CampaignCounts are what a release does in one campaign.
+type CampaignCounts struct {
+	ID   uuid.UUID `json:"id"`
+	Name string    `json:"name"`
+	ReleaseCounts
 }
 
 // releaseJob is the kind of job that applies a release to the sequences of a campaign.
@@ -65,39 +78,32 @@ func (e *Engine) releaseCampaign(
 	if err != nil {
 		return out, err
 	}
-	c := &doc.Record
 	if err := p.Err(); err != nil {
 		return out, err
 	}
-	if c.Held == nil {
+	if doc.Record.Held == nil {
 		return out, fault.New(fault.CampaignNotHeld, "the campaign is not held")
 	}
-	if err := e.checkReleasable(tx, c); err != nil {
-		return out, err
+	campaigns := []outreach.Campaign{doc.Record}
+	if body.Sender {
+		if campaigns, err = e.outreach.HeldWith(tx, &doc.Record); err != nil {
+			return out, err
+		}
 	}
-	if c.IsReopening() { // its figures are not known before its sequences continue
-		return out, fault.New(fault.CampaignHeld, "the campaign is being reopened: try again in a moment")
+	for i := range campaigns {
+		if err := out.count(e, tx, &campaigns[i], body); err != nil {
+			return out, err
+		}
 	}
-	figures, err := e.releaseFigures(tx, c, body)
-	if err != nil {
-		return out, err
-	}
-	out = figures.result(body)
-	if figures.overdue > 0 && body.Overdue == "" && (body.Captured != capturedRestart || figures.overdueKept > 0) {
-		p.Invalid("overdue", "required, because %d steps are overdue: send or skip", figures.overdue)
-	}
-	if figures.captured > 0 && body.Captured == "" && e.TransportName(c.OwnerID.UUID) != "outbox" {
-		p.Invalid("captured", "required, because %d sequences have captured messages: restart or keep", figures.captured)
-	}
-	if figures.unknown > 0 && body.Unknown == "" && c.Held.Reason == outreach.HeldDeliveryUnknown {
-		p.Invalid("unknown", "required, because the mail server did not confirm %d messages: sent, retry or keep", figures.unknown)
-	}
+	e.askForDecisions(&p, &doc.Record, body, out.figures)
 	if err := p.Err(); err != nil {
 		return out, err
 	}
 	if !body.DryRun {
-		if err := e.release(tx, c, body); err != nil {
-			return out, err
+		for i := range campaigns {
+			if err := e.release(tx, &campaigns[i], body); err != nil {
+				return out, err
+			}
 		}
 		if doc, err = e.outreach.Campaigns.Get(tx, id); err != nil {
 			return out, err
@@ -105,6 +111,37 @@ func (e *Engine) releaseCampaign(
 	}
 	out.Campaign = doc.Record
 	return out, nil
+}
+
+// count adds what the release of a campaign does. It fails if the campaign cannot be released.
+func (out *Released) count(e *Engine, tx *store.Tx, c *outreach.Campaign, body ReleaseBody) error {
+	if err := e.checkReleasable(tx, c); err != nil {
+		return err
+	}
+	if c.IsReopening() { // its figures are not known before its sequences continue
+		return fault.New(fault.CampaignHeld, "the campaign %q is being reopened: try again in a moment", c.Name)
+	}
+	f, err := e.releaseFigures(tx, c, body)
+	if err != nil {
+		return err
+	}
+	out.figures.add(f)
+	out.ReleaseCounts = out.figures.result(body)
+	out.Campaigns = append(out.Campaigns, CampaignCounts{ID: c.ID, Name: string(c.Name), ReleaseCounts: f.result(body)})
+	return nil
+}
+
+// askForDecisions adds a problem for each decision that the release of campaigns lacks, which are held like this one.
+func (e *Engine) askForDecisions(p *fault.Problems, c *outreach.Campaign, body ReleaseBody, f releaseFigures) {
+	if f.overdue > 0 && body.Overdue == "" && (body.Captured != capturedRestart || f.overdueKept > 0) {
+		p.Invalid("overdue", "required, because %d steps are overdue: send or skip", f.overdue)
+	}
+	if f.captured > 0 && body.Captured == "" && e.TransportName(c.OwnerID.UUID) != "outbox" {
+		p.Invalid("captured", "required, because %d sequences have captured messages: restart or keep", f.captured)
+	}
+	if f.unknown > 0 && body.Unknown == "" && c.Held.Reason == outreach.HeldDeliveryUnknown {
+		p.Invalid("unknown", "required, because the mail server did not confirm %d messages: sent, retry or keep", f.unknown)
+	}
 }
 
 // checkReleasable fails with campaign_held if the reason for which a campaign is held still holds.
@@ -125,156 +162,6 @@ func (e *Engine) checkReleasable(tx *store.Tx, c *outreach.Campaign) error {
 		return err
 	}
 	return fault.New(fault.CampaignHeld, "the owner of the campaign cannot send: %s: choose another owner", problem)
-}
-
-// releaseFigures count what a release decides about.
-type releaseFigures struct {
-	overdue     int // steps
-	overdueKept int // those of sequences without captured messages
-	captured    int // sequences
-	unknown     int // messages that the mail server did not confirm
-	sendAgain   int // those of them that can be sent again
-}
-
-func (f releaseFigures) result(body ReleaseBody) (out Released) {
-	out.figures = f
-	overdue := f.overdue
-	if body.Captured == capturedRestart {
-		overdue, out.ToRestart = f.overdueKept, f.captured
-	}
-	if body.Overdue == overdueSkip {
-		out.ToSkip = overdue
-	} else {
-		out.ToSend = overdue
-	}
-	if body.Unknown == unknownRetry {
-		out.MayDuplicate = f.sendAgain
-	}
-	return out
-}
-
-func (e *Engine) releaseFigures(tx *store.Tx, c *outreach.Campaign, body ReleaseBody) (f releaseFigures, err error) {
-	x := e.newEngineTx(tx)
-	ids, err := e.sequencesToRelease(tx, c.ID, x.now)
-	if err != nil {
-		return f, err
-	}
-	f.captured = len(ids.captured)
-	overdue := map[uuid.UUID]int{}
-	for _, id := range ids.overdue {
-		doc, err := e.sequences.Get(tx, id)
-		if err != nil {
-			return f, err
-		}
-		steps := len(doc.Record.overdueSteps(x.now))
-		overdue[id] = steps
-		f.overdue += steps
-		if !doc.Record.canRestart() {
-			f.overdueKept += steps
-		}
-	}
-	for _, id := range ids.unknown {
-		r, err := x.load(store.Doc[Sequence]{ID: id})
-		if err != nil {
-			return f, err
-		}
-		f.unknown += len(r.s.undecidedSteps())
-		if body.Unknown != unknownRetry {
-			continue
-		}
-		steps, err := r.stepsToSendAgain()
-		if err != nil {
-			return f, err
-		}
-		f.sendAgain += len(steps)
-		if err := r.decideUnknown(releaseWork{Before: shape.At(x.now), Unknown: unknownRetry}); err != nil {
-			return f, err
-		}
-		gone := overdue[id] - len(r.s.overdueSteps(x.now)) // they follow the emails that are sent again
-		f.overdue -= gone
-		if !r.s.canRestart() {
-			f.overdueKept -= gone
-		}
-	}
-	return f, nil
-}
-
-// releasedSequences are the sequences of a campaign that a release can change.
-type releasedSequences struct {
-	overdue  []uuid.UUID // with overdue steps
-	captured []uuid.UUID // with captured messages that can begin again
-	unknown  []uuid.UUID // with messages that the mail server did not confirm
-}
-
-// sequencesToRelease returns the sequences of a campaign that a release at a time can change.
-func (e *Engine) sequencesToRelease(tx *store.Tx, campaign uuid.UUID, now time.Time) (s releasedSequences, err error) {
-	for _, key := range []string{byImmediate, byEmail} {
-		err := e.sequences.Range(tx, key, campaign[:], func(k []byte, id uuid.UUID) bool {
-			if !slices.Equal(k[:16], campaign[:]) || timeOfDueKey(k).After(now) {
-				return false
-			}
-			s.overdue = append(s.overdue, id)
-			return true
-		})
-		if err != nil {
-			return s, err
-		}
-	}
-	slices.SortFunc(s.overdue, store.CompareIDs)
-	s.overdue = slices.Compact(s.overdue)
-	all, err := e.sequences.IDs(tx, byCaptured, campaign[:], 0)
-	if err != nil {
-		return s, err
-	}
-	for _, id := range all {
-		doc, err := e.sequences.Get(tx, id)
-		if err != nil {
-			return s, err
-		}
-		if doc.Record.canRestart() {
-			s.captured = append(s.captured, id)
-		}
-	}
-	s.unknown, err = e.undecidedSequences(tx, campaign)
-	return s, err
-}
-
-// overdueSteps returns the positions of the steps that are due.
-func (s *Sequence) overdueSteps(now time.Time) (steps []int) {
-	for i := range s.History {
-		if at, _, waits := s.due(i); waits && !at.After(now) {
-			steps = append(steps, i)
-		}
-	}
-	return steps
-}
-
-// canRestart reports whether the sequence has captured messages that can still be sent, and was not
-// stopped.
-func (s *Sequence) canRestart() bool {
-	return s.Status != SequenceStopped && len(s.capturedSteps()) > 0
-}
-
-// capturedSteps returns the positions of the captured steps, except those before an email that the
-// recipient may have received. There are none while an email is in flight.
-func (s *Sequence) capturedSteps() (steps []int) {
-	var received time.Time
-	for i := range s.History {
-		switch h := &s.History[i]; h.Status {
-		case StepSent, StepUnknown:
-			received = h.At.Std()
-			steps = slices.DeleteFunc(steps, func(j int) bool { return !s.History[j].At.Std().After(received) })
-		case StepCaptured:
-			if h.At.Std().After(received) {
-				steps = append(steps, i)
-			}
-		case StepWaiting:
-			if s.inFlight(i) {
-				return nil
-			}
-		}
-	}
-	return steps
 }
 
 func (e *Engine) release(tx *store.Tx, c *outreach.Campaign, body ReleaseBody) error {
