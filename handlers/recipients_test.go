@@ -183,6 +183,23 @@ func TestRecipientGap(t *testing.T) {
 	}
 }
 
+// A gap that is set later counts from the emails that went out while there was none.
+func TestRecipientGapSetLater(t *testing.T) {
+	p := newEngineFixture(t, recipientGap(0))
+	p.Admin.Patch("/v1/organization", simOrg{"UTC", simWeek, []string{}, simWindow{0, 24}}).Is(200)
+	ann, again := p.contact("ann@x.example"), p.contact("ANN@X.example")
+	p.campaign([]string{ann}, nil, []simStep{simMail(0, 0, 9)})
+	p.sentAll("ann@x.example 0 03-02 09:00")
+	p.app.Stop()
+	p.app.Config.Mail.RecipientGap = 12 * time.Hour
+	p.app.Start()
+	p.campaign([]string{again}, nil, []simStep{simMail(0, 0, 9)})
+	p.to("03-02 20:59")
+	p.sentAll("ann@x.example 0 03-02 09:00")
+	p.to("03-02 21:00")
+	p.sentAll("ann@x.example 0 03-02 09:00", "ANN@X.example 0 03-02 21:00")
+}
+
 // The gap is between different sequences, and within an organization.
 func TestRecipientGapWithin(t *testing.T) {
 	p := newEngineFixture(t, recipientGap(12*time.Hour))

@@ -84,11 +84,9 @@ func (x *engineTx) lastEmailTo(address string) (last lastEmail, err error) {
 	return last, nil
 }
 
-// noteEmail records that the sequence sends an email to an address now.
+// noteEmail records that the sequence sends an email to an address now. It does so without a recipient gap as well,
+// because a gap that is set later counts from this email.
 func (r *sequenceRun) noteEmail(to string) {
-	if r.x.engine.Options.RecipientGap <= 0 {
-		return
-	}
 	value := binary.BigEndian.AppendUint64(nil, uint64(max(0, r.x.now.UnixMilli())))
 	r.x.engine.recipients.Put(r.x.tx, recipientID(address.Key(to)), 0, append(value, r.s.ID[:]...))
 }
