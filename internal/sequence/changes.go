@@ -282,10 +282,15 @@ func (e *Engine) TaskClosed(tx *store.Tx, task uuid.UUID, after *crm.Task) error
 // OrganizationChanged holds the campaigns of senders who are not allowed any more, and advances all sequences, because
 // the business days or the sending window may have changed, or a value that was missing.
 func (e *Engine) OrganizationChanged(tx *store.Tx, _, _ *identity.Organization) error {
-	if err := e.withEngine(tx, (*engineTx).holdOfOutsiders); err != nil {
+	if err := e.recheckHeld(tx, heldByAny, uuid.Nil); err != nil {
 		return err
 	}
-	if err := e.recheckHeld(tx, heldByAny, uuid.Nil); err != nil {
+	return e.adjustOrganization(tx)
+}
+
+// adjustOrganization is what a start of the service and a change of the organization have in common.
+func (e *Engine) adjustOrganization(tx *store.Tx) error {
+	if err := e.withEngine(tx, (*engineTx).holdOfOutsiders); err != nil {
 		return err
 	}
 	hasRunning, err := e.outreach.HasCampaign(tx, outreach.CampaignActive, outreach.CampaignPaused)

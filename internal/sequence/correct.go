@@ -176,7 +176,7 @@ func (r *sequenceRun) correct(c *template.Correction, version uint32) error {
 			r.s.state.Steps[i].Newest = true
 		}
 	}
-	return r.advance()
+	return r.reviewAndAdvance()
 }
 
 // takeWaiting gives the steps of the history the indexes of the newer content, and takes those that only wait out of it.

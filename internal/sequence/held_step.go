@@ -12,7 +12,8 @@ import (
 )
 
 // An email in which a token without a fallback has no value is not sent. Its step is held until the
-// contact, its account, the sender, the organization, the template or the campaign changes.
+// contact, its account, the sender, the organization, the template or the campaign changes. Nothing else looks at a held
+// step again: an undo may have brought the value back, and nobody is written to because of that.
 
 // heldReason introduces the missing tokens in the reason of a held step.
 const heldReason = "; held: no value for "
@@ -94,13 +95,37 @@ func (r *sequenceRun) reviewHeldSteps() error {
 
 // recheckHeld checks the sequences with held steps under a key.
 func (e *Engine) recheckHeld(tx *store.Tx, by byte, id uuid.UUID) error {
-	if tx.Actor().Undo { // nobody is written to because of an undo
-		return nil
-	}
 	key := heldKey(by, id)
+	if tx.Actor().Undo {
+		if by != heldByContact {
+			return nil
+		}
+		return e.noteAccounts(tx, key)
+	}
 	ids, err := e.sequences.IDs(tx, byHeldStep, key, maxStopsPerChange+1)
 	if err != nil {
 		return err
 	}
 	return e.recheckSequences(tx, ids, stopWork{Held: key})
+}
+
+// noteAccounts records the present account of the contact in the sequences with held steps under a key, so that a later
+// change of the account is noticed.
+func (e *Engine) noteAccounts(tx *store.Tx, key []byte) error {
+	ids, err := e.sequences.IDs(tx, byHeldStep, key, 0)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	return e.withEngine(tx, func(x *engineTx) error {
+		for _, id := range e.sequences.Readable(tx, ids) {
+			err := x.update(id, func(r *sequenceRun) error {
+				r.s.state.Account = r.recipient.AccountID
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

@@ -64,7 +64,7 @@ func (e *Engine) ContactsMerged(tx *store.Tx, into uuid.UUID, contacts []uuid.UU
 	if err != nil || len(open) == 0 {
 		return err
 	}
-	return e.enqueueStopJob(tx, stopWork{Contacts: packIDs(into)})
+	return e.enqueueStopJob(tx, stopWork{Contacts: packIDs(into), Merged: true})
 }
 
 // moveSequence makes a sequence one of another contact.

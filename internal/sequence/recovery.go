@@ -53,7 +53,7 @@ func (e *Engine) recoverOrganization(ctx context.Context, org uuid.UUID) error {
 				return err
 			}
 		}
-		return e.OrganizationChanged(tx, nil, nil)
+		return e.adjustOrganization(tx)
 	})
 }
 

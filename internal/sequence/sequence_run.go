@@ -75,12 +75,22 @@ func (r *sequenceRun) advance() error {
 		if stopped, err := r.stopIfMust(); stopped || err != nil {
 			return err
 		}
-		if err := r.reviewHeldSteps(); err != nil {
-			return err
-		}
 		return r.proceed()
 	}
 	return nil
+}
+
+// reviewAndAdvance is advance after a change that may have given held steps the values that they lack.
+func (r *sequenceRun) reviewAndAdvance() error {
+	if r.s.Status == SequenceActive {
+		if stopped, err := r.stopIfMust(); stopped || err != nil {
+			return err
+		}
+		if err := r.reviewHeldSteps(); err != nil {
+			return err
+		}
+	}
+	return r.advance()
 }
 
 // advanceIfReadable is advance for a sequence whose step has ended. If a record that it needs is damaged, the

@@ -138,7 +138,7 @@ func (r *sequenceRun) postpone(until shape.Time) error {
 			h.DueAt, h.Reason = shape.At(at), postponedReason(h.Reason, until)
 		}
 	}
-	return r.advance()
+	return r.reviewAndAdvance()
 }
 
 // postponedReason adds to the reason of a due time that it was postponed. It replaces what was added before.

@@ -30,6 +30,7 @@ type stopWork struct {
 	Campaign uuid.NullUUID
 	Contacts []byte // packed ids
 	Held     []byte `json:",omitempty"`
+	Merged   bool   `json:",omitempty"` // the contacts were merged into, so they may have values that held steps lack
 }
 
 // awaitStopJobs must be called before a change of who may be written to. If stop jobs are not done,
@@ -128,8 +129,11 @@ func (e *Engine) runStopJob(ctx context.Context, job store.Job) error {
 		return err
 	}
 	check := (*engineTx).stopIfBlocked
-	if work.Contacts != nil || work.Held != nil {
-		check = (*engineTx).recheck // their addresses or values may have changed
+	switch {
+	case work.Held != nil || work.Merged:
+		check = (*engineTx).recheckHeld // their values may have changed
+	case work.Contacts != nil:
+		check = (*engineTx).recheck // their addresses may have changed
 	}
 	return e.forEach(ctx, job, ids, func(x *engineTx, id uuid.UUID) error {
 		if !e.sequences.Has(x.tx, id) {
@@ -179,7 +183,14 @@ func (x *engineTx) stopIfBlocked(id uuid.UUID) error {
 }
 
 // recheck stops a sequence if it must stop, and else advances it.
-func (x *engineTx) recheck(id uuid.UUID) error {
+func (x *engineTx) recheck(id uuid.UUID) error { return x.recheckWith(id, (*sequenceRun).advance) }
+
+// recheckHeld is recheck that also looks at the held steps of the sequence again.
+func (x *engineTx) recheckHeld(id uuid.UUID) error {
+	return x.recheckWith(id, (*sequenceRun).reviewAndAdvance)
+}
+
+func (x *engineTx) recheckWith(id uuid.UUID, advance func(*sequenceRun) error) error {
 	r, err := x.load(store.Doc[Sequence]{ID: id})
 	if err != nil {
 		return err
@@ -187,7 +198,7 @@ func (x *engineTx) recheck(id uuid.UUID) error {
 	if r.s.Status == SequenceNotStarted {
 		return r.beginAgain()
 	}
-	if err := r.advance(); err != nil {
+	if err := advance(r); err != nil {
 		return err
 	}
 	return r.save()
@@ -228,9 +239,13 @@ func (e *Engine) recheckSequences(tx *store.Tx, ids []uuid.UUID, work stopWork) 
 	if len(ids) > maxStopsPerChange {
 		return e.enqueueStopJob(tx, work)
 	}
+	check := (*engineTx).recheck
+	if work.Held != nil {
+		check = (*engineTx).recheckHeld
+	}
 	return e.withEngine(tx, func(x *engineTx) error {
 		for _, id := range ids {
-			if err := x.recheck(id); err != nil && !store.IsDamagedRecord(err) { // stopReason is checked before it sends
+			if err := check(x, id); err != nil && !store.IsDamagedRecord(err) { // stopReason is checked before it sends
 				return err
 			}
 		}
