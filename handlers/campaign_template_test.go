@@ -178,11 +178,12 @@ func TestCorrectOpenTask(t *testing.T) {
 }
 
 // TestCorrectModel edits running chains at random and compares what everybody receives, and when, with a reference: the
-// emails that were sent come first in the newest chain, or the sequence stays with the chain that it has.
+// emails that were sent come first in the newest chain, or the sequence stays with the chain that it has. PROSPECTOR_SOAK
+// multiplies the rounds.
 func TestCorrectModel(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range rounds(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			random := rand.New(rand.NewPCG(seed, 33))
+			random := rand.New(rand.NewPCG(uint64(seed), 33))
 			p := newEngineFixture(t)
 			next := 0
 			fresh := func() chainStep {

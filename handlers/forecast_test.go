@@ -74,6 +74,33 @@ func TestForecastUnderCap(t *testing.T) {
 	}
 }
 
+// Nothing is planned while the campaign is held, and its release plans it again around a holiday.
+func TestForecastWhileHeld(t *testing.T) {
+	p := newEngineFixture(t, limits(5, 0))
+	p.Admin.Patch("/v1/organization", simOrg{"UTC", simWeek, []string{"2026-03-03"}, simWindow{9, 18}}).Is(200)
+	const planned = "2026-03-04T09:00:00Z" // as soon as the window opens after the holiday
+	bea := p.Admin.Post("/v1/users", `{"email": "bea@acme.example"}`).Is(201).ID()
+	campaign := p.campaign(p.contacts(2), map[string]any{"owner_id": bea}, []simStep{simMail(0, 1, 10)})
+	is := func(what string, want map[string]int, first string) {
+		t.Helper()
+		next, days := p.forecasts()
+		if !maps.Equal(days, want) || len(next) > 0 != (first != "") || first != "" && next[0] != first+" c0@x.example" {
+			t.Errorf("%s: planned %v, %v", what, next, days)
+		}
+		if at := p.Read.Get(campaign + "/stats").Is(200).Value("data.next_due_at"); (at != nil) != (first != "") {
+			t.Errorf("%s: the campaign goes on at %v", what, at)
+		}
+	}
+	is("at first", map[string]int{"2026-03-04": 2}, planned)
+	p.Admin.Post("/v1/users/"+bea+"/deactivate", nil).Is(200)
+	is("while it is held", map[string]int{}, "")
+	p.Admin.Post("/v1/users/"+bea+"/activate", nil).Is(200)
+	is("while it is held still", map[string]int{}, "")
+	p.Write.Post(campaign+"/release", `{}`).Is(200)
+	p.app.Work()
+	is("after its release", map[string]int{"2026-03-04": 2}, planned)
+}
+
 // What follows from an email is planned with it. What follows from a Task is not, because nobody knows when the Task
 // is completed.
 func TestForecastOfTasks(t *testing.T) {
