@@ -78,7 +78,7 @@ fuzz: ## run each fuzz test for FUZZ_TIME
 	go test ./internal/mail -run '^$$' -fuzz FuzzMessage -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
 
 soak: fuzz ## kill the server SOAK_ROUNDS times while clients write, and damage the store file twice as often
-	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./handlers -run 'TestPreviewReference|TestSendingModel|TestEngineThousand|TestEngineMany|TestEngineStopsUndone|TestThrong|TestNobodyJoinsByLoss' -count 1 -timeout 4h -v
+	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./handlers -run 'TestPreviewReference|TestSendingModel|TestEngineThousand|TestEngineMany|TestEngineStopsUndone|TestThrong|TestNobodyJoinsByLoss|TestUndoModel|TestCorrectModel' -count 1 -timeout 4h -v
 	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./internal/crm -run TestMergeModel -count 1 -timeout 4h -v
 	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./internal/rows -run TestFlatMemory -count 1 -timeout 4h -v
 	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./index -run 'TestAgreement|TestDamage|TestFlippedSegments|TestRestarts' -count 1 -timeout 4h -v

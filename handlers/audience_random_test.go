@@ -27,21 +27,26 @@ type randomLosses struct {
 	types     map[string]string // of all keys, also while there is no such field
 	contacts  []string
 	trashed   map[string]map[string]bool // contacts in the trash: the audiences that they were in
+
+	operations []string                              // that can be undone
+	began      map[string]map[string]map[string]bool // by operation: who was in each audience when it began
+	undid      string                                // the operation that the step has undone
 }
 
-// TestNobodyJoinsByLoss draws deletions, merges, restores and changes of fields over random dynamic audiences. Nobody may
-// join an audience by that. PROSPECTOR_SOAK is the number of organizations, 4 by default.
+// TestNobodyJoinsByLoss draws deletions, merges, restores, all of them of many records, too, what undoes them, and changes of
+// fields over random dynamic audiences. Nobody may join an audience by that, but for those whom an undo brings back to where
+// they were. PROSPECTOR_SOAK is the number of organizations, 4 by default.
 func TestNobodyJoinsByLoss(t *testing.T) {
 	for seed := range soakSeeds(t, unraced(4, 1)) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			app := apptest.New(t)
 			w := &randomLosses{
 				simRandom: simRandom{rand.New(rand.NewPCG(uint64(seed), 5))}, Org: app.Org("Acme"), t: t, app: app,
-				fields: map[string]string{}, trashed: map[string]map[string]bool{},
+				fields: map[string]string{}, trashed: map[string]map[string]bool{}, began: map[string]map[string]map[string]bool{},
 				types: map[string]string{"text": "text", "number": "number", "flag": "boolean", "day": "date", "grade": "enum", "more": "multi_select"},
 			}
 			w.begin()
-			for range 60 {
+			for range 80 {
 				w.step()
 			}
 		})
@@ -173,11 +178,17 @@ func (w *randomLosses) members() map[string]map[string]bool {
 // into them, matched it before.
 func (w *randomLosses) step() {
 	before := w.members()
+	known := len(w.operations)
+	w.undid = ""
 	what, same := w.act()
 	w.app.Work()
+	for _, op := range w.operations[known:] {
+		w.began[op] = before
+	}
+	w.refresh()
 	for path, members := range w.members() {
 		for contact := range members {
-			mayBe := before[path][contact] || w.trashed[contact][path]
+			mayBe := before[path][contact] || w.trashed[contact][path] || w.began[w.undid][path][contact]
 			for _, merged := range same[contact] {
 				mayBe = mayBe || before[path][merged]
 			}
@@ -204,6 +215,28 @@ func (w *randomLosses) step() {
 	}
 }
 
+// refresh notes which contacts and accounts there are. What an undo or an operation may have left out is in the trash.
+func (w *randomLosses) refresh() {
+	list := func(path string) []string {
+		return w.Read.Post(path+"/list", `{"sort": "created_at", "page_size": 200}`).Is(200).Column("id")
+	}
+	w.contacts, w.accounts, w.gone = list("/v1/contacts"), list("/v1/accounts"), list("/v1/accounts/trash")
+	for _, contact := range list("/v1/contacts/trash") {
+		if w.trashed[contact] == nil {
+			w.trashed[contact] = map[string]bool{}
+		}
+	}
+}
+
+// bulk begins an operation on records and waits for its end.
+func (w *randomLosses) bulk(path string, ids []string, what string, force bool) string {
+	op := w.Write.Post(path+"/bulk", map[string]any{"ids": ids, what: true, "force": force}).Is(202).ID()
+	w.app.Work()
+	w.Read.Get("/v1/operations/"+op).Has(200, `{"data": {"status": "completed"}}`)
+	w.operations = append(w.operations, op)
+	return fmt.Sprint(path, " ", what, " ", ids, " ", query(force))
+}
+
 // act does something at random. It returns what, and the contacts that were merged into another one.
 func (w *randomLosses) act() (what string, merged map[string][]string) {
 	force := w.chance(2)
@@ -216,7 +249,7 @@ func (w *randomLosses) act() (what string, merged map[string][]string) {
 		return gone
 	}
 	remaining := sorted(keysOf(w.fields))
-	switch n := w.IntN(11); {
+	switch n := w.IntN(16); {
 	case n == 0 && len(w.tags) > 1:
 		return "deleted the tag " + drop(&w.tags, "/v1/tags/", query) + query, nil
 	case n == 1 && len(w.accounts) > 1:
@@ -226,16 +259,11 @@ func (w *randomLosses) act() (what string, merged map[string][]string) {
 		}
 		return "deleted the account " + gone + query, nil
 	case n == 2 && len(w.accounts) > 1:
-		gone := w.some(w.accounts)
-		op := w.Write.Post("/v1/accounts/bulk", map[string]any{"ids": gone, "delete": true, "force": force}).Is(202).ID()
-		w.app.Work()
-		w.Read.Get("/v1/operations/"+op).Has(200, `{"data": {"status": "completed"}}`)
-		w.accounts = slices.DeleteFunc(w.accounts, func(id string) bool { return w.Read.Get("/v1/accounts/"+id).Status == 404 })
-		return fmt.Sprint("deleted in bulk ", gone, query), nil
+		return w.bulk("/v1/accounts", w.some(w.accounts), "delete", force), nil
 	case n == 3 && len(w.accounts) > 1:
 		into, from := w.accounts[0], w.accounts[1]
-		if w.Write.Post("/v1/accounts/"+into+"/merge", map[string]any{"ids": []string{from}, "force": force}).Status == 200 {
-			w.accounts = slices.Delete(w.accounts, 1, 2)
+		if res := w.Write.Post("/v1/accounts/"+into+"/merge", map[string]any{"ids": []string{from}, "force": force}); res.Status == 200 {
+			w.operations = append(w.operations, res.Text("meta.operation_id"))
 		}
 		return "merged " + from + " into the account " + into + query, nil
 	case n == 4 && len(remaining) > 0:
@@ -260,8 +288,8 @@ func (w *randomLosses) act() (what string, merged map[string][]string) {
 		}
 	case n == 7 && len(w.contacts) > 5:
 		into, from := w.contacts[0], w.contacts[1+w.IntN(len(w.contacts)-1)]
-		if w.Write.Post("/v1/contacts/"+into+"/merge", map[string]any{"ids": []string{from}, "force": force}).Status == 200 {
-			w.contacts = slices.DeleteFunc(w.contacts, func(id string) bool { return id == from })
+		if res := w.Write.Post("/v1/contacts/"+into+"/merge", map[string]any{"ids": []string{from}, "force": force}); res.Status == 200 {
+			w.operations = append(w.operations, res.Text("meta.operation_id"))
 		}
 		return "merged " + from + " into " + into + query, map[string][]string{into: {from}}
 	case n == 8 && len(w.contacts) > 5:
@@ -280,6 +308,19 @@ func (w *randomLosses) act() (what string, merged map[string][]string) {
 			w.gone, w.accounts = w.gone[1:], append(w.accounts, back)
 		}
 		return "restored the account " + back, nil
+	case n == 11 && len(w.contacts) > 8:
+		return w.bulk("/v1/contacts", w.some(w.contacts), "delete", false), nil
+	case n == 12 && len(w.trashed) > 0:
+		return w.bulk("/v1/contacts/trash", w.some(sorted(keysOf(w.trashed))), "restore", force), nil
+	case n == 13 && len(w.gone) > 0:
+		return w.bulk("/v1/accounts/trash", w.some(w.gone), "restore", force), nil
+	case n > 13 && len(w.operations) > 0:
+		op := pick(w.simRandom, w.operations)
+		res := w.Write.Post("/v1/operations/"+op+"/undo", map[string]any{})
+		if res.Status == 202 {
+			w.operations, w.undid = append(w.operations, res.ID()), op
+		}
+		return fmt.Sprint("undid ", op, ": ", res.Status), nil
 	}
 	return "nothing", nil
 }
