@@ -149,7 +149,7 @@ func TestVocabulary(t *testing.T) {
 		}
 		b.clickIn(tag, "button", "Delete…")
 		b.click("dialog button.primary", "Delete the tag")
-		b.until("!" + find("main td", tag))
+		b.until("!document.querySelector('dialog') && !" + find("main td", tag))
 		if has("tags", "name", tag) {
 			t.Error("the tag still exists")
 		}
@@ -165,7 +165,7 @@ func TestVocabulary(t *testing.T) {
 		}
 		b.clickIn(field, "button", "Delete…")
 		b.click("dialog button.primary", "Delete the field")
-		b.until("!" + find("main td", field))
+		b.until("!document.querySelector('dialog') && !" + find("main td", field))
 		if shared.named(t, "/v1/fields", "key", field) != nil {
 			t.Error("the field still exists")
 		}

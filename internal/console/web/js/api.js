@@ -21,10 +21,10 @@ export class ApiError extends Error {
 
 /**
  * What main.js and foot.js add: a sign-in over the page, the headers of every request, a bar while the service cannot be reached,
- * and what follows a use of the session.
- * @type {{signIn: () => Promise<void>, headers: Record<string, string>, wait: (seconds: number, why: string, signal?: AbortSignal) => Promise<void>, used: () => void}}
+ * what follows a use of the session, and a question about the dynamic audiences that a change would make static.
+ * @type {{force: (audiences: Detail[]) => Promise<void>, signIn: () => Promise<void>, headers: Record<string, string>, wait: (seconds: number, why: string, signal?: AbortSignal) => Promise<void>, used: () => void}}
  */
-export const hooks = { headers: { 'X-Prospector-Console': '1' }, signIn: () => Promise.reject(new Error('signed out')), wait: () => Promise.resolve(), used: () => {} };
+export const hooks = { headers: { 'X-Prospector-Console': '1' }, signIn: () => Promise.reject(new Error('signed out')), wait: () => Promise.resolve(), used: () => {}, force: () => Promise.reject(new Error('not forced')) };
 
 const maxConcurrent = 6;
 let running = 0;
@@ -48,6 +48,10 @@ function changesNothing(method, path) {
   return method === 'GET' || /\/(list|search|render|simulate|estimate|export|duplicates|facets)$/.test(path);
 }
 
+/** Whether a request can be repeated with force after it was refused: only dynamic audiences are in its way. @param {string} method @param {string} path @param {ApiError} error */
+const canForce = (method, path, { code, details }) => code === 'in_use' && details.length > 0 && details.every((detail) => detail.path === 'audiences')
+  && /^DELETE \/v1\/(tags|accounts|fields)\/[^?]+$|^POST .*\/(merge|restore)$/.test(`${method} ${path}`);
+
 /**
  * Makes a request and returns the decoded body and its headers.
  * @param {string} method
@@ -69,6 +73,11 @@ export async function request(method, path, body, options = {}) {
       } else if (!options.quiet && (error.status === 429 || ([0, 503].includes(error.status) && (changesNothing(method, path) || options.key)))) {
         await hooks.wait(error.wait, error.message, options.signal);
         if (options.signal?.aborted) throw error;
+      } else if (canForce(method, path, error) && !(/** @type {any} */ (body)?.force)) {
+        await hooks.force(error.details);
+        if (method === 'DELETE') path += '?force=true';
+        else body = { .../** @type {any} */ (body), force: true };
+        if (options.key) options = { ...options, key: newKey() };
       } else {
         throw error;
       }

@@ -12,6 +12,7 @@ import { cancel, current, go, link, reload, start } from './router.js';
 import { addKeys, may, onUpdate, prefer, readPreferences, session, update } from './state.js';
 import { t, tn } from './text.js';
 import { troubles, watchTroubles } from './trouble.js';
+import { watchUses } from './uses.js';
 
 const app = /** @type {HTMLElement} */ (document.getElementById('app'));
 
@@ -220,6 +221,7 @@ async function begin() {
   await start([['/', homePage]], async () => (await import('./pages/routes.js')).routes);
   startFoot();
   watchTroubles();
+  watchUses();
 }
 
 begin().catch((error) => {

@@ -128,8 +128,8 @@ export function toast(message, { undo, bad = false } = {}) {
   draw();
 }
 
-/** Reports an error. @param {any} error */
-export const failed = (error) => toast(error.message, { bad: true });
+/** Reports an error, or that somebody decided otherwise. @param {any} error */
+export const failed = (error) => toast(error.message, { bad: error.code !== 'declined' });
 
 /** @param {Toast} entry */
 function resume(entry) {

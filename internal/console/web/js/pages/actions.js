@@ -1,16 +1,17 @@
 // @ts-check
 // What can be done with the records of a list.
-import { ApiError, is, list, newKey, post, remove } from '../api.js';
+import { ApiError, get, is, list, newKey, post, remove } from '../api.js';
 import { confirm, form } from '../components/dialog.js';
 import { field, nameOf, optionsOf } from '../components/field.js';
 import { allowedValues, guessReference } from '../components/filter.js';
-import { download, failed, inTrash, status, toast } from '../components/parts.js';
+import { button, download, failed, inTrash, status, toast } from '../components/parts.js';
 import { html } from '../dom.js';
 import { fromInput } from '../format.js';
 import { body, selection } from '../query.js';
 import { go, link, reload } from '../router.js';
 import { update } from '../state.js';
 import { t, tn } from '../text.js';
+import { deleteUsed } from '../uses.js';
 import { createAudience } from './audience.js';
 import { createCampaign } from './campaign_actions.js';
 import { namesOf } from './entities.js';
@@ -87,12 +88,29 @@ const counted = ({ kind }, n, one, other) => tn(n, one, other, namesOf(kind));
  * @param {ListModel} model @param {Item} change @param {number} n @param {(n: number) => string} message
  */
 async function start(model, change, n, message) {
+  const which = chosen(model);
   const { id } = await bulk(model, change, { expect: n });
   model.table.clearSelection();
   model.isEverything = false;
   const label = change.delete ? counted(model, n, 'Deleting {n} {kind}', 'Deleting {n} {title}') : counted(model, n, 'Changing {n} {kind}', 'Changing {n} {title}');
-  followOperation(id, { href: model.kind.path, label, seen: () => { model.all = -1; }, done: ({ changed }) => message(changed) });
+  const work = { href: model.kind.path, label, seen: () => { model.all = -1; }, done: (/** @type {Item} */ { changed }) => message(changed) };
+  followOperation(id, { ...work, more: change.delete ? (o, close) => forceNotice(o, () => { close(); return deleteWithForce(model, which, work); }) : undefined });
   return true;
+}
+
+/** What to do about records that were not deleted because dynamic audiences depend on them. @param {Item} o @param {() => unknown} act */
+function forceNotice({ problems }, act) {
+  const refused = problems.filter((/** @type {Item} */ p) => p.code === 'in_use' && p.message.startsWith('audiences: '));
+  const n = refused.reduce((/** @type {number} */ sum, /** @type {Item} */ p) => sum + p.count, 0);
+  return n > 0 && html`<div class="notice warn"><span class="grow">${tn(n, 'Dynamic audiences depend on {n} record that was not deleted. If you delete it, these audiences become static with the contacts they have now.',
+    'Dynamic audiences depend on {n} records that were not deleted. If you delete them, these audiences become static with the contacts they have now.')}</span>${button(tn(n, 'Delete {n} nevertheless', 'Delete {n} nevertheless'), act, 'danger')}</div>`;
+}
+
+/** Deletes what is left of the records that were chosen. @param {ListModel} model @param {Item} which @param {Parameters<typeof followOperation>[1]} work */
+async function deleteWithForce({ kind }, which, work) {
+  const left = which.ids ? { filters: [is('id', which.ids)] } : which; // those that are deleted do not match any more
+  const { id } = await post(`/v1/${kind.entity}/bulk`, { ...left, delete: true, force: true }, { key: newKey() });
+  followOperation(id, work);
 }
 
 /** @type {Record<string, (model: ListModel) => unknown>} */
@@ -203,7 +221,10 @@ export async function saveView(model) {
 
 /** @param {ListModel} model @param {Item} v */
 export async function deleteView(model, v) {
-  await remove(`/v1/views/${v.id}`);
+  const path = `/v1/views/${v.id}`;
+  const { total } = await get(`${path}/uses`);
+  if (total === 0) await remove(path);
+  else if (!await deleteUsed({ path, title: t('Delete the view {name}?', { name: v.name }), action: t('Delete the view') })) return;
   toast(t('The view {name} is deleted', { name: v.name }), { undo: async () => {
     const { id, created_at, updated_at, ...content } = v;
     await post('/v1/views', content);

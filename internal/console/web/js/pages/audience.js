@@ -1,6 +1,6 @@
 // @ts-check
 // An audience: its contacts, or who its contacts are, and the campaigns that send to them.
-import { get, is, list, newKey, patch, post, remove, schemaOf, tags } from '../api.js';
+import { get, is, list, newKey, patch, post, schemaOf, tags } from '../api.js';
 import { confirm, form } from '../components/dialog.js';
 import { field, knownName, nameOf, resolveAll } from '../components/field.js';
 import { filterBar, sentence } from '../components/filter.js';
@@ -11,6 +11,7 @@ import { body, encode, partsOf, selection } from '../query.js';
 import { go, link, reload } from '../router.js';
 import { may, update } from '../state.js';
 import { number, t, tn } from '../text.js';
+import { deleteUsed } from '../uses.js';
 import { withTags } from './entities.js';
 
 /** The fields of contacts, with the names of tags. */
@@ -155,8 +156,7 @@ async function rename({ path, audience }) {
 /** @param {Item} model */
 async function deleteAudience(model) {
   const { path, audience } = model;
-  if (!await confirm({ title: t('Delete {name}?', { name: audience.name }), text: t('The contacts stay. This cannot be undone.'), action: t('Delete the audience'), danger: true })) return;
-  await remove(path);
+  if (!await deleteUsed({ path, title: t('Delete {name}?', { name: audience.name }), text: t('The contacts stay. This cannot be undone.'), action: t('Delete the audience') })) return;
   drop(model);
   await go('/audiences');
 }

@@ -16,13 +16,14 @@ const planEvery = 60_000; // milliseconds between two plans, at least
 export const at = (model) => `/v1/campaigns/${model.campaign.id}`;
 
 /** The choices of a field. @param {Item[]} items */
-const options = (items) =>
+export const options = (items) =>
   items.map(({ id, name, contact_count: n }) => ({
     value: id,
     label: n === undefined ? name : `${name} (${number(n)})`,
   }));
 
-const audiences = async () =>
+/** The audiences that a campaign can have. */
+export const activeAudiences = async () =>
   (
     await list('/v1/audiences/list', {
       page_size: 500,
@@ -35,7 +36,7 @@ const audiences = async () =>
 export async function createCampaign() {
   const [templates, people] = await Promise.all([
     list('/v1/sequence-templates/list', { page_size: 500, sort: 'name' }),
-    audiences(),
+    activeAudiences(),
   ]);
   const made = await form(
     {
@@ -232,7 +233,7 @@ function unfinishedNotice(state, template, steps) {
 /** @param {Item} model */
 export async function addAudience(model) {
   const attached = model.campaign.audiences.map((/** @type {Item} */ a) => a.id);
-  const others = (await audiences()).filter((a) => !attached.includes(a.id));
+  const others = (await activeAudiences()).filter((a) => !attached.includes(a.id));
   const help = others.length
     ? t('Contacts can also be added from their list.')
     : t('All audiences are in the campaign.');
@@ -346,58 +347,4 @@ export async function end(model, value) {
   const action = isArchive ? t('Archive the campaign') : t('Complete the campaign');
   if (await confirm({ title, text, action, danger: stats.active > 0 }))
     await setStatus(model, value);
-}
-
-/** Restarts those who were stopped for reasons that are chosen, as far as the reasons are gone. @param {Item} model */
-export async function restartMany(model) {
-  const path = `${at(model)}/restart`;
-  /** @type {Item | null} what a dry run says about the reasons that are chosen */
-  let found = null;
-  const done = await form({
-    title: t('Restart people who were stopped'),
-    action: t('Restart'),
-    isReady: () => found?.restarted > 0,
-    body: (state) =>
-      html`<fieldset class="choices">
-          <legend>${t('Stopped because')}</legend>
-          ${Object.entries(model.stats.stopped_by_reason).map(([reason, n]) =>
-            reasonBox(state, reason, Number(n), async () => {
-              const reasons = chosenReasons(state);
-              found = reasons.length ? await post(path, { reasons, dry_run: true }) : null;
-              state.draw();
-            }),
-          )}
-        </fieldset>
-        ${found && restartText(found)}`,
-    submit: (state) =>
-      post(path, { reasons: chosenReasons(state), expect: found?.restarted }, { key: state.key }),
-  });
-  if (done) await reload();
-}
-
-/** @param {FormState} state */
-const chosenReasons = ({ values }) => Object.keys(values).filter((reason) => values[reason]);
-
-/** @param {FormState} state @param {string} reason @param {number} n @param {() => unknown} changed */
-const reasonBox = (state, reason, n, changed) =>
-  html`<label class="check"
-    ><input
-      type="checkbox"
-      name=${reason}
-      .checked=${Boolean(state.values[reason])}
-      @change=${(e) => {
-        state.set(reason, e.target.checked);
-        void changed();
-      }}
-    />
-    <span>${t('{why} ({n})', { why: why(reason), n })}</span></label
-  >`;
-
-/** @param {Item} found */
-function restartText({ restarted, kept }) {
-  const stay = Object.entries(kept).map(([reason, n]) => `${number(Number(n))} ${why(reason)}`);
-  return html`<p>
-    ${tn(restarted, '{n} person goes on with the first step that was not sent.', '{n} people go on with the first step that was not sent.')}
-    ${stay.length > 0 && t('Others stay as they are: {stay}.', { stay: stay.join(', ') })}
-  </p>`;
 }

@@ -17,13 +17,13 @@ import {
   editCampaign,
   end,
   planAgain,
-  restartMany,
   retry,
   setStatus,
   simulate,
   start,
   transportOf,
 } from './campaign_actions.js';
+import { clone, correctTemplate, reopen, restartMany } from './campaign_again.js';
 import { addressOf, peek, people, peopleBar, readPerson, stepName } from './campaign_people.js';
 import { person } from './campaign_person.js';
 import { release } from './release.js';
@@ -115,13 +115,15 @@ function note(c) {
 /** @param {Item} model */
 function actions(model) {
   const { campaign: c, stats: s } = model;
+  const hasEnded = ['completed', 'archived'].includes(c.status);
   const canStart = !c.held && ['draft', 'paused'].includes(c.status);
   return html`${button(t('Simulate'), () => simulate(model))}
   ${
     may('write') &&
-    html`${button(t('Add people…'), () => addAudience(model))}
+    html`${!hasEnded && button(t('Add people…'), () => addAudience(model))}
     ${s.messages_failed > 0 && button(t('Retry…'), () => retry(model))}
     ${c.status === 'active' && button(t('Pause'), () => setStatus(model, 'paused'))}
+    ${hasEnded && button(t('Reopen…'), () => reopen(model))}
     ${c.status === 'draft' && button(t('Delete…'), () => deleteDraft(model), 'danger')}
     ${menu(t('More'), more(model))}
     ${canStart && button(c.status === 'paused' ? t('Resume…') : t('Start…'), () => start(model), 'primary')}`
@@ -134,7 +136,9 @@ function more(model) {
   const isRunning = now === 'active' || now === 'paused';
   return [
     item(t('Name and sender…'), () => editCampaign(model)),
+    isRunning && item(t('Use the newest text…'), () => correctTemplate(model)),
     isRunning && model.stats.stopped > 0 && item(t('Restart people…'), () => restartMany(model)),
+    item(t('Copy…'), () => clone(model)),
     isRunning && item(t('Complete…'), () => end(model, 'completed')),
     now !== 'archived' && item(t('Archive…'), () => end(model, 'archived')),
   ];

@@ -40,7 +40,7 @@ const entry = (e) => html`<span>${e.type === 'message' ? html`<a dir="auto" href
   ${e.values?.map((/** @type {string} */ value) => html`<div class="soft wrap" dir="auto">${value}</div>`)}</span>`;
 
 /** The fields that a change changed, with their values before and after. @param {Item} model @param {Item} change @returns {string[]} */
-const valuesOf = (model, { changes }) => Object.entries(changes || {}).map(([key, { from, to }]) => {
+const valuesOf = (model, { changes }) => Object.entries(changes || {}).filter(([key]) => key !== 'updated_at').map(([key, { from, to }]) => {
   const f = model.schema.fields.find((/** @type {Field} */ other) => other.key === key) || { key, label: words(key), type: '' };
   return t('{field}: {from} → {to}', { field: f.label, from: inText(model, f, from), to: inText(model, f, to) });
 });
@@ -65,7 +65,7 @@ function nameIn(model, f, value) {
 /** @param {any} change */
 function changeTitle(change) {
   const name = knownName(change.user_id) || t('the service');
-  const fields = (change.fields || []).map(words).join(', ');
+  const fields = (change.fields || []).filter((/** @type {string} */ key) => key !== 'updated_at').map(words).join(', '); // when it was changed is said already
   const operation = change.operation || '';
   const isUndo = operation.startsWith('undo');
   if (change.change === 'deleted') return t(isUndo ? 'Taken back by {who}' : 'Deleted by {who}', { who: name });

@@ -81,7 +81,7 @@ function details(o, before) {
   return html`${o.undone_by && html`<p class="notice">${t('This was undone.')} <a href=${link(`/operations/${o.undone_by}`)}>${t('Show the undo')}</a></p>`}
     ${section(t('Result'), pairs([
       ...(o.kind === 'undo' ? facts([[t('Undo of'), before && html`<a href=${link(`/operations/${before.id}`)}>${described(before)}</a>`], [t('Put back'), tn(o.undone, '{n} record', '{n} records')]])
-        : facts([[t('Changed'), tn(o.changed, '{n} record', '{n} records')], [t('Not changed'), o.failed > 0 && number(o.failed)]])),
+        : facts([[t('Changed'), o.kind === 'template' ? tn(o.changed, '{n} person', '{n} people') : tn(o.changed, '{n} record', '{n} records')], [t('Not changed'), o.failed > 0 && number(o.failed)]])),
       ...facts([[t('Finished'), o.finished_at && when(o.finished_at)], [t('Can be undone until'), !o.undone_by && o.undoable_until && when(o.undoable_until)],
         [t('Import'), o.kind === 'import' && html`<a href=${link(`/imports/${o.id}`)}>${t('Show its rows')}</a>`]]),
     ]))}${kept.length > 0 && section(t('What stayed'), sentences(kept))}${problemsOf(o)}`;

@@ -10,6 +10,7 @@ import { dateTime, fromInput, show, toInput, words } from '../format.js';
 import { go, link, reload } from '../router.js';
 import { may, origin, update } from '../state.js';
 import { number, t, tn, why } from '../text.js';
+import { deleteUsed } from '../uses.js';
 import { actions, create } from './actions.js';
 import { entities, tagsFor, valueAt } from './entities.js';
 import { past, readMentioned } from './history.js';
@@ -271,8 +272,13 @@ async function deleteRecord(model) {
   const { kind } = model;
   const name = nameOf(model.record);
   const action = t('Delete this {kind}', { kind: kind.one });
-  if (!await confirm({ title: t('Delete {name}?', { name }), text: inTrash(), action, danger: true })) return;
-  await remove(model.path);
+  const question = { path: model.path, title: t('Delete {name}?', { name }), text: inTrash(), action };
+  if (kind.entity === 'accounts') {
+    if (!await deleteUsed(question)) return;
+  } else {
+    if (!await confirm({ ...question, danger: true })) return;
+    await remove(model.path);
+  }
   const undo = async () => {
     await post(`${model.path}/restore`, {}, { key: newKey() });
     await go(`${kind.path}/${model.record.id}`);

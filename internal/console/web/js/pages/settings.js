@@ -9,6 +9,7 @@ import { because, dateTime, listOf, shortDay, words } from '../format.js';
 import { go, link, reload } from '../router.js';
 import { may, session } from '../state.js';
 import { t, tn, why } from '../text.js';
+import { deleteUsed } from '../uses.js';
 import { sections } from './entities.js';
 import { loadMail, mailView } from './mail.js';
 
@@ -31,6 +32,8 @@ const accesses = optionsOf(['read', 'write', 'admin']);
 const asked = (title, action, act) => async () => {
   if (await confirm({ title, action, danger: true })) { await act().catch(failed); await reload(); }
 };
+/** Asks with what hangs on a record, then deletes it and shows the list again. @param {Parameters<typeof deleteUsed>[0]} question */
+const askedUsed = (question) => async () => { if (await deleteUsed(question)) await reload(); };
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let soon;
 /** Shows the page again when what was sent has probably arrived. */
@@ -50,7 +53,7 @@ const parts = {
     fields: [{ name: 'email', type: 'email', required: true }, { name: 'first_name' }, { name: 'last_name' }, { name: 'access', required: true, options: accesses }],
     defaults: { access: 'write' }, made: (u) => invite(u),
     actions: (u) => may('admin') && html`${button(t('Change…'), () => changeUser(u))}${u.active && button(t('Invite'), () => invite(u))}${u.active
-      ? button(t('Deactivate…'), asked(t('Deactivate {email}?', { email: u.email }), t('Deactivate'), () => post(`/v1/users/${u.id}/deactivate`, {})), 'danger')
+      ? button(t('Deactivate…'), askedUsed({ path: `/v1/users/${u.id}`, title: t('Deactivate {email}?', { email: u.email }), text: t('They cannot sign in any more, and their campaigns are held.'), action: t('Deactivate'), act: () => post(`/v1/users/${u.id}/deactivate`, {}) }), 'danger')
       : button(t('Activate'), done(() => post(`/v1/users/${u.id}/activate`, {})))}`,
   },
   keys: {
@@ -66,14 +69,14 @@ const parts = {
     fields: [{ name: 'entity', label: t('Of'), required: true, options: optionsOf(['contacts', 'accounts', 'opportunities', 'tasks', 'meetings']) }, { name: 'key', required: true, help: t('small letters, digits and underscores') }, { name: 'label' }, ...typeFields,
       { name: 'ai', label: t('Question'), help: t('only of accounts: research for a market fills the field with the answer') }],
     defaults: { entity: 'contacts', data_type: 'text' },
-    actions: (f) => may('admin') && button(t('Delete…'), asked(t('Delete the field “{name}” and its values?', { name: f.label }), t('Delete the field'), () => remove(`/v1/fields/${f.id}`)), 'danger'),
+    actions: (f) => may('admin') && button(t('Delete…'), askedUsed({ path: `/v1/fields/${f.id}`, title: t('Delete the field “{name}” and its values?', { name: f.label }), action: t('Delete the field') }), 'danger'),
   },
   tags: {
     one: t('tag'), empty: t('No tags yet.'), load: listed('/v1/tags/list'), path: '/v1/tags',
     columns: [[t('Name'), (x) => html`<span class=${`tag ${x.color}`}>${x.name}</span>`], [t('Of'), (x) => words(x.object_type)]],
     fields: [{ name: 'name', required: true }, { name: 'color', required: true, options: optionsOf(['green', 'blue', 'red', 'yellow', 'purple', 'berry', 'peach', 'gray']) }, { name: 'object_type', label: t('Of'), required: true, options: optionsOf(['contact', 'account', 'opportunity', 'task', 'meeting']) }],
     defaults: { color: 'green', object_type: 'contact' },
-    actions: (x) => may('write') && button(t('Delete…'), asked(t('Delete the tag “{name}” from all records?', { name: x.name }), t('Delete the tag'), () => remove(`/v1/tags/${x.id}`)), 'danger'),
+    actions: (x) => may('write') && button(t('Delete…'), askedUsed({ path: `/v1/tags/${x.id}`, title: t('Delete the tag “{name}” from all records?', { name: x.name }), action: t('Delete the tag') }), 'danger'),
   },
   suppressions: {
     one: t('suppression'), empty: t('Nobody is suppressed.'), load: listed('/v1/suppressions/list'), path: '/v1/suppressions',

@@ -1,6 +1,6 @@
 // @ts-check
 // The template editor: steps, the text that a person receives, and the days on which it happens.
-import { ApiError, is, list, patch, post, remove, request } from '../api.js';
+import { ApiError, is, list, patch, post, request } from '../api.js';
 import { confirm } from '../components/dialog.js';
 import { control, field, nameOf, optionsOf, resolve } from '../components/field.js';
 import { graph } from '../components/graph.js';
@@ -10,6 +10,7 @@ import { because, day, time, words } from '../format.js';
 import { go, link, reload, setSearch } from '../router.js';
 import { may, update } from '../state.js';
 import { number, t, tn } from '../text.js';
+import { deleteUsed } from '../uses.js';
 
 const types = ['auto_email', 'manual_email', 'call', 'task', 'auto_linkedin_connection', 'auto_linkedin_message', 'gift'];
 const units = ['minutes', 'hours', 'days', 'business_days'];
@@ -125,7 +126,7 @@ function view(model) {
   const { template: x, isNew } = model;
   const used = model.campaigns.length;
   return html`<div class="page full">
-    ${heading({ up: ['/templates', t('Templates')], title: x.name || t('New template'), note: isNew ? '' : used ? tn(used, 'used by {n} campaign', 'used by {n} campaigns') : t('not used by a campaign'), actions: may('write') && html`
+    ${heading({ up: ['/templates', t('Templates')], title: x.name || t('New template'), note: isNew ? '' : used ? html`${tn(used, 'used by {n} campaign:', 'used by {n} campaigns:')} ${model.campaigns.map((/** @type {Item} */ c, /** @type {number} */ i) => html`${i > 0 && ', '}<a href=${link(`/campaigns/${c.id}`)} dir="auto">${c.name}</a>`)}` : t('not used by a campaign'), actions: may('write') && html`
       ${model.isDirty && html`<span class="status warn">${t('not saved')}</span>`}
       ${x.steps[model.step]?.type === 'auto_email' && button(t('Send to me'), () => test(model))}${!isNew && button(t('Delete…'), () => deleteTemplate(model), 'danger')}<button class="button primary" type="button" ?disabled=${!model.isDirty || model.isBusy} @click=${() => save(model)}>${t('Save')}</button>` })}
     ${model.problem && html`<p class="notice bad" role="alert">${model.problem}</p>`}
@@ -250,7 +251,7 @@ async function save(model) {
     const saved = await (isNew ? post('/v1/sequence-templates', change, { key: model.key ??= crypto.randomUUID() }) : patch(model.path, change, { match: model.etag }));
     model.isDirty = false;
     const running = model.campaigns.filter((/** @type {Item} */ c) => c.status === 'active').map((/** @type {Item} */ c) => c.name);
-    toast(running.length ? t('Saved. It changes the next steps of {campaigns}.', { campaigns: running.join(', ') }) : t('Saved'));
+    toast(running.length ? t('Saved. Whoever is in {campaigns} already keeps the earlier text, until you press “Use the newest text…” there.', { campaigns: running.join(', ') }) : t('Saved'));
     await (isNew ? go(`/templates/${saved.id}`, { replace: true }) : reload());
   } catch (error) {
     if (error instanceof ApiError && error.status === 412) return conflict(model);
@@ -278,8 +279,7 @@ async function conflict(model) {
 
 /** @param {Item} model */
 async function deleteTemplate(model) {
-  if (!await confirm({ title: t('Delete {name}?', { name: nameOf(model.template) }), text: t('This cannot be undone.'), action: t('Delete the template'), danger: true })) return;
-  await remove(model.path);
+  if (!await deleteUsed({ path: model.path, title: t('Delete {name}?', { name: nameOf(model.template) }), text: t('This cannot be undone.'), action: t('Delete the template') })) return;
   model.isDirty = false;
   await go('/templates');
 }

@@ -9,6 +9,7 @@ import { words } from '../format.js';
 import { current, link } from '../router.js';
 import { may } from '../state.js';
 import { number, t, tn } from '../text.js';
+import { sentence } from '../uses.js';
 import { entities, namesOf } from './entities.js';
 
 /** What one and several records of an operation are called. @param {string | null} entity */
@@ -23,6 +24,7 @@ const did = {
   update: ['Changed {n} {kind}', 'Changed {n} {title}'], delete: ['Deleted {n} {kind}', 'Deleted {n} {title}'],
   restore: ['Restored {n} {kind}', 'Restored {n} {title}'], import: ['Imported {n} {kind}', 'Imported {n} {title}'],
   tam_import: ['Imported {n} record of a market', 'Imported {n} records of a market'],
+  template: ['Brought the newest text to {n} person', 'Brought the newest text to {n} people'],
   merge: ['Merged {n} {kind}', 'Merged {n} {title} into one'], undo: ['Undo: put back {n} {kind}', 'Undo: put back {n} {title}'],
 };
 
@@ -38,7 +40,7 @@ export const isUndoable = (o) => may('write') && o?.undoable_until && !o.undone_
 /** The operation with an id, or undefined if it is not kept any more. @param {string} id @param {AbortSignal} [signal] @returns {Promise<Item | undefined>} */
 export const operationWith = async (id, signal) => (await list('/v1/operations/list', { filters: [is('id', id)], page_size: 1 }, { signal })).data[0];
 
-/** Why an undo leaves records as they are, one sentence for each reason. @param {Item | null} kept @returns {string[]} */
+/** Why an undo leaves records as they are, or a new text people, one sentence for each reason. @param {Item | null} kept @returns {string[]} */
 export function keptBecause(kept) {
   /** @type {[string, string, string][]} */
   const reasons = [
@@ -46,6 +48,8 @@ export function keptBecause(kept) {
     ['in_use_since', '{n} new record is in use and stays: by a message, a task, a meeting, an opportunity or a contact.', '{n} new records are in use and stay: by a message, a task, a meeting, an opportunity or a contact.'],
     ['opted_out', '{n} contact has opted out or has a suppressed address. That stays.', '{n} contacts have opted out or have a suppressed address. That stays.'],
     ['not_possible', 'Something that {n} record had is gone or taken: a tag, an account, an owner, a field or an external ID.', 'Something that {n} records had is gone or taken: a tag, an account, an owner, a field or an external ID.'],
+    ['sent_step_gone', '{n} person keeps the earlier text: a step that has happened is not in the template any more.', '{n} people keep the earlier text: a step that has happened is not in the template any more.'],
+    ['order_changed', '{n} person keeps the earlier text: a step that has happened would come after one that has not.', '{n} people keep the earlier text: a step that has happened would come after one that has not.'],
     ['gone', '{n} record was deleted permanently or erased.', '{n} records were deleted permanently or erased.'],
   ];
   return reasons.filter(([reason]) => kept?.[reason]).map(([reason, one, other]) => tn(kept?.[reason], one, other));
@@ -56,19 +60,19 @@ export const sentences = (lines) => lines.length > 0 && html`<ul class="list">${
 
 /** Why records could not be changed. @param {Item} o @param {() => void} [leave] */
 export const problemsOf = ({ entity, problems }, leave) => problems.length > 0 && table([t('Problem'), t('Records'), t('For example')], problems.map((/** @type {Item} */ p) => [
-  p.message, number(p.count || 1), p.first_id && entities[entity] ? html`<a href=${link(`${entities[entity].path}/${p.first_id}`)} @click=${leave}>${t('Open')}</a>` : '']));
+  p.code === 'in_use' ? sentence(p.message) : p.message, number(p.count || 1), p.first_id && entities[entity] ? html`<a href=${link(`${entities[entity].path}/${p.first_id}`)} @click=${leave}>${t('Open')}</a>` : '']));
 
 /**
  * Follows an operation to its end, and says then what it has done, what it has not, and offers to undo it.
- * @param {string} id @param {{href: string, label: string, done: (o: Item) => string, seen?: () => void}} work
+ * @param {string} id @param {{href: string, label: string, done: (o: Item) => string, seen?: () => void, more?: (o: Item, close: () => void) => unknown}} work more is what can be done about what it has not done
  */
-export function followOperation(id, { done, ...work }) {
+export function followOperation(id, { done, more, ...work }) {
   const path = `/v1/operations/${id}`;
   const result = (/** @type {Item} */ o) => `${done(o)}${o.failed ? t(', {n} could not be changed', { n: o.failed }) : ''}${o.status === 'completed' ? '' : t(' ({status})', { status: o.status })}`;
   follow({ ...work, read: path, cancel: () => post(`${path}/cancel`, {}), done: result, ended: (o) => {
     const kept = keptBecause(o.kept);
     if (!o.failed && kept.length === 0) return toast(result(o), { bad: o.status !== 'completed', undo: undoOf(o) });
-    void open((close) => html`<div class="panel"><h2>${result(o)}</h2>${sentences(kept)}${problemsOf(o, () => close(null))}
+    void open((close) => html`<div class="panel"><h2>${result(o)}</h2>${sentences(kept)}${problemsOf(o, () => close(null))}${more?.(o, () => close(null))}
       <div class="buttons">${isUndoable(o) && button(t('Undo…'), () => { close(null); return askUndo(o); })}${button(t('Close'), () => close(null))}</div></div>`);
   } });
 }

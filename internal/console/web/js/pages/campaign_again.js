@@ -1,0 +1,225 @@
+// @ts-check
+// What goes on, or is done once more: reopening a campaign, copying it, giving it the newest text, restarting people.
+import { post } from '../api.js';
+import { form, open } from '../components/dialog.js';
+import { field, nameOf } from '../components/field.js';
+import { button, toast } from '../components/parts.js';
+import { html } from '../dom.js';
+import { follow } from '../foot.js';
+import { day, isoDay } from '../format.js';
+import { go, reload } from '../router.js';
+import { number, t, tn, why } from '../text.js';
+import { activeAudiences, at, options } from './campaign_actions.js';
+import { keptBecause, sentences, titleOf } from './undo.js';
+
+/** Takes back that a campaign was completed or archived. @param {Item} model */
+export async function reopen(model) {
+  const { campaign: c, stats } = model;
+  const { campaign_ended: ended = 0, campaign_archived: archived = 0 } = stats.stopped_by_reason;
+  const hasPassed = Boolean(c.end_date) && c.end_date < isoDay(Date.now());
+  const done = await form({
+    title: t('Reopen {name}?', { name: c.name }),
+    action: t('Reopen the campaign'),
+    className: 'narrow',
+    body: (state) =>
+      html`<p>${goOn(ended + archived)} ${t('Nothing is sent until you resume it.')}</p>
+        ${hasPassed && endDate(state, c.end_date)}`,
+    submit: ({ values, key }) =>
+      post(`${at(model)}/reopen`, hasPassed ? { end_date: values.end_date || null } : {}, { key }),
+  });
+  if (!done) return;
+  toast(t('The campaign is paused. Resume it when you are ready.'));
+  model.plan = null;
+  await reload();
+}
+
+/** @param {number} n those whom the end of the campaign has stopped */
+const goOn = (n) =>
+  n > 0
+    ? tn(
+        n,
+        '{n} person who was stopped by its end goes on where they were, unless they have opted out or left since.',
+        '{n} people who were stopped by its end go on where they were, unless they have opted out or left since.',
+      )
+    : t('Nobody was stopped by its end.');
+
+/** @param {FormState} state @param {string} passed */
+const endDate = (state, passed) =>
+  field(state, {
+    name: 'end_date',
+    label: t('New last day'),
+    type: 'date',
+    help: t('{day} has passed. Without a day, the campaign has no end.', {
+      day: day(`${passed}T12:00:00Z`),
+    }),
+  });
+
+/** Makes a draft with the template and the settings of a campaign. @param {Item} model */
+export async function clone(model) {
+  const { campaign: c } = model;
+  const people = await activeAudiences();
+  const made = await form(
+    {
+      title: t('Copy {name}', { name: c.name }),
+      action: t('Create draft'),
+      body: (state) =>
+        html`${field(state, { name: 'name', required: true })} ${audiencesOf(state, people)}
+          <p class="soft">
+            ${t('The copy has the template, the sender and the settings, and nobody of this campaign. Nothing is sent until you press Start.')}
+          </p>`,
+      submit: ({ values: { name, audience_ids }, key }) =>
+        post(`${at(model)}/clone`, { name, audience_ids }, { key }),
+    },
+    { name: t('{name}, copy', { name: c.name }), audience_ids: [] },
+  );
+  if (made) await go(`/campaigns/${made.id}`);
+}
+
+/** A choice of several audiences: each that is chosen, and a list of the others. @param {FormState} state @param {Item[]} people */
+function audiencesOf(state, people) {
+  /** @type {string[]} */
+  const chosen = state.values.audience_ids;
+  const set = (/** @type {string[]} */ ids) => state.set('audience_ids', ids);
+  const others = people.filter(({ id }) => !chosen.includes(id));
+  const error = state.errors.audience_ids;
+  return html`<div class="field">
+    <label for="audiences">${t('Audiences')}</label>
+    ${
+      chosen.length > 0 &&
+      html`<span class="chips"
+        >${chosen.map((id) => {
+          const name = nameOf(people.find((a) => a.id === id) || { id });
+          return html`<span class="chip on" dir="auto"
+            >${name}
+            <button
+              type="button"
+              aria-label=${t('Remove: {rule}', { rule: name })}
+              @click=${() => set(chosen.filter((other) => other !== id))}
+            >
+              ×
+            </button></span
+          >`;
+        })}</span
+      >`
+    }
+    <select
+      id="audiences"
+      data-field="audience_ids"
+      aria-invalid=${error ? 'true' : null}
+      @change=${(e) => {
+        const { value } = e.target;
+        e.target.value = '';
+        if (value) set([...chosen, value]);
+      }}
+    >
+      <option value="" .selected=${true}>
+        ${chosen.length > 0 ? t('Add another…') : t('Choose…')}
+      </option>
+      ${options(others).map(({ value, label }) => html`<option value=${value}>${label}</option>`)}
+    </select>
+    ${error && html`<span class="error">${error}</span>`}
+  </div>`;
+}
+
+/** Brings those who are active to the newest text of the template, after a question that counts them. @param {Item} model */
+export async function correctTemplate(model) {
+  const { campaign: c } = model;
+  const path = `${at(model)}/template`;
+  const trial = await post(path, { dry_run: true });
+  const kept = keptBecause(trial.kept);
+  const n = trial.changed;
+  if (n === 0) return nobodyChanges(kept);
+  const started = await form({
+    title: t('Use the newest text of {template}?', { template: c.template_name }),
+    action: tn(n, 'Change it for {n} person', 'Change it for {n} people'),
+    body: () =>
+      html`<p>${corrected(n)}</p>
+        ${sentences(kept)}
+        <p class="soft">${t('To go back, change the template again and repeat this.')}</p>`,
+    submit: ({ key }) => post(path, {}, { key }),
+  });
+  if (!started) return;
+  follow({
+    read: `/v1/operations/${started.id}`,
+    href: `/operations/${started.id}`,
+    label: t('Bringing the newest text to {name}', { name: c.name }),
+    done: titleOf,
+    seen: (o) => {
+      if (o.status !== 'running') void reload();
+    },
+  });
+}
+
+/** @param {string[]} kept */
+const nobodyChanges = (kept) =>
+  open(
+    (close) =>
+      html`<div class="panel">
+        <h2>${t('Nobody gets another text')}</h2>
+        ${kept.length > 0 ? sentences(kept) : html`<p>${t('Whoever is active has the newest text already.')}</p>`}
+        <div class="buttons">${button(t('Close'), () => close(null))}</div>
+      </div>`,
+    'narrow',
+  );
+
+/** @param {number} n */
+const corrected = (n) =>
+  tn(
+    n,
+    '{n} person gets the newest text from the next step on. What was sent stays, and so do emails on their way and open tasks.',
+    '{n} people get the newest text from their next step on. What was sent stays, and so do emails on their way and open tasks.',
+  );
+
+/** Restarts those who were stopped for reasons that are chosen, as far as the reasons are gone. @param {Item} model */
+export async function restartMany(model) {
+  const path = `${at(model)}/restart`;
+  /** @type {Item | null} what a dry run says about the reasons that are chosen */
+  let found = null;
+  const done = await form({
+    title: t('Restart people who were stopped'),
+    action: t('Restart'),
+    isReady: () => found?.restarted > 0,
+    body: (state) =>
+      html`<fieldset class="choices">
+          <legend>${t('Stopped because')}</legend>
+          ${Object.entries(model.stats.stopped_by_reason).map(([reason, n]) =>
+            reasonBox(state, reason, Number(n), async () => {
+              const reasons = chosenReasons(state);
+              found = reasons.length ? await post(path, { reasons, dry_run: true }) : null;
+              state.draw();
+            }),
+          )}
+        </fieldset>
+        ${found && restartText(found)}`,
+    submit: (state) =>
+      post(path, { reasons: chosenReasons(state), expect: found?.restarted }, { key: state.key }),
+  });
+  if (done) await reload();
+}
+
+/** @param {FormState} state */
+const chosenReasons = ({ values }) => Object.keys(values).filter((reason) => values[reason]);
+
+/** @param {FormState} state @param {string} reason @param {number} n @param {() => unknown} changed */
+const reasonBox = (state, reason, n, changed) =>
+  html`<label class="check"
+    ><input
+      type="checkbox"
+      name=${reason}
+      .checked=${Boolean(state.values[reason])}
+      @change=${(e) => {
+        state.set(reason, e.target.checked);
+        void changed();
+      }}
+    />
+    <span>${t('{why} ({n})', { why: why(reason), n })}</span></label
+  >`;
+
+/** @param {Item} found */
+function restartText({ restarted, kept }) {
+  const stay = Object.entries(kept).map(([reason, n]) => `${number(Number(n))} ${why(reason)}`);
+  return html`<p>
+    ${tn(restarted, '{n} person goes on with the first step that was not sent.', '{n} people go on with the first step that was not sent.')}
+    ${stay.length > 0 && t('Others stay as they are: {stay}.', { stay: stay.join(', ') })}
+  </p>`;
+}
