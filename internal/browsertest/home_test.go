@@ -107,3 +107,33 @@ func TestTroubles(t *testing.T) {
 	c.until(find(".needs a", "The mail server does not work"))
 	c.until(find(".needs .status.bad", "connect"))
 }
+
+// TestHomeReplies requires that Home shows who has replied to my campaigns, and everybody's replies on request.
+func TestHomeReplies(t *testing.T) {
+	for _, width := range widths {
+		b := open(t, width)
+		b.signInAsNew()
+		me := eval[string](b, `fetch('/v1/me', { headers: { 'X-Prospector-Console': '1' } }).then((r) => r.json()).then((r) => r.data.user_id)`)
+		for _, owner := range []any{me, nil} {
+			if owner == nil { // another campaign, which is not mine
+				b.number = opened.Add(1)
+			}
+			campaign, audience, contact := waiting(t, b, owner)
+			shared.call(t, http.MethodPost, "/v1/audiences/"+audience+"/contacts/add", map[string]any{"contact_ids": []string{contact}})
+			stats := func(name string) any { return shared.get(t, "/v1/campaigns/"+campaign+"/stats")[name] }
+			eventually(t, "the person is active", func() bool { return stats("active") == 1.0 })
+			shared.call(t, http.MethodPost, "/v1/contacts/"+contact+"/replied", map[string]any{})
+			eventually(t, "the sequence is stopped", func() bool { return stats("stopped") == 1.0 })
+		}
+		b.ready("/")
+		b.until(find(".section li", fmt.Sprint("Waits Number", b.number-1)))
+		b.until(find(".section li .status.good", "replied"))
+		b.until(find(".section header", "1 person in campaigns that go on"))
+		b.pictures("home-replies")
+		b.click(".tabs a", "Everybody’s")
+		b.until(find(".section li", fmt.Sprint("Waits Number", b.number)))
+		b.click(".section li a", fmt.Sprint("Waits ", b.number))
+		b.until(`new URLSearchParams(location.search).get('reason') === 'replied'`)
+		b.until(find("main tbody button", fmt.Sprint("Waits Number", b.number)))
+	}
+}

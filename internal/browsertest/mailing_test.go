@@ -185,12 +185,52 @@ func TestOnePerson(t *testing.T) {
 	b.click("summary", "More")
 	b.click("button", "Restart people…")
 	b.until(find("dialog button.primary", "Restart") + `.disabled`)
-	b.click("dialog label", "stopped by a user (1)")
+	b.screenshot("restart-many")
+	b.click("dialog label", "Stopped by a user: 1 of 1 can go on")
 	b.until(find("dialog p", "1 person goes on"))
 	b.click("dialog button.primary", "Restart")
 	eventually(t, "the sequence is active", func() bool { return sequence()["status"] == "active" })
 	if n := sent(); n != 1.0 {
 		t.Errorf("%v emails were sent", n)
+	}
+	b.visit("/contacts/" + contact)
+	b.until(find("main li", "Third, "))
+}
+
+// TestReleaseUnknown sends through a mail server that takes messages and never confirms them, which holds the campaign. The
+// console says so on every page. Release asks what becomes of these messages, with their number.
+func TestReleaseUnknown(t *testing.T) {
+	if shared == nil {
+		open(t, 1280)
+	}
+	mailing := startMailing(t, mailServer(t, nil))
+	b := open(t, 1280)
+	defer func(before *demo) { shared = before }(shared)
+	shared = mailing
+	b.signInAsNew()
+	var people []any
+	for i := range 6 {
+		people = append(people, shared.create(t, "/v1/contacts", map[string]any{"first_name": "Uma", "email": fmt.Sprintf("uma%d@unknown%d.example", i, i%3)}))
+	}
+	template := shared.create(t, "/v1/sequence-templates", map[string]any{"name": "Unknown", "steps": []any{map[string]any{"type": "auto_email", "index": 0, "title": "First", "subject": "Hello", "message": "Hello", "day": 0, "hour": 0}}})
+	audience := shared.create(t, "/v1/audiences", map[string]any{"name": "Unknown", "contact_ids": people})
+	path := "/v1/campaigns/" + shared.create(t, "/v1/campaigns", map[string]any{"name": "Unknown", "status": "active", "template_id": template, "audience_ids": []string{audience}, "owner_id": shared.named(t, "/v1/users", "email", "ada@acme.example")["id"]})
+	eventually(t, "the campaign is held", func() bool { return shared.get(t, path)["held"] != nil })
+	b.visit(path[len("/v1"):])
+	b.until(find("nav .status.bad", "The mail server does not confirm emails"))
+	b.shows("the mail server does not say whether messages arrived")
+	b.expected = append(b.expected, "status of 422") // the service says which choices it needs
+	b.click("button", "Release…")
+	b.until(find("dialog legend", "emails nobody knows whether they arrived"))
+	b.until(find("dialog label", "which may then arrive twice"))
+	b.until(find("dialog button.primary", "Release") + `.disabled`)
+	b.pictures("release-unknown")
+	b.click("dialog label", "Leave them: the next email begins a new conversation")
+	b.until(`!` + find("dialog button.primary", "Release") + `.disabled`)
+	b.click("dialog button.primary", "Release")
+	b.until(`!document.querySelector('dialog') && !document.querySelector('main .notice.warn')`)
+	if held := shared.get(t, path)["held"]; held != nil {
+		t.Errorf("the campaign is held: %v", held)
 	}
 }
 

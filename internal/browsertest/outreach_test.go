@@ -250,7 +250,8 @@ func TestCancelledTooLate(t *testing.T) {
 	shared.first(t, "/v1/contacts/list", map[string]any{"search": fmt.Sprintf("late%d@import.example", b.number)})
 }
 
-// mailServer accepts connections until the test ends, and answers messages for which isRefused is true with 554.
+// mailServer accepts connections until the test ends, and answers messages for which isRefused is true with 554. If isRefused
+// is nil, it takes messages and never confirms them.
 func mailServer(t *testing.T, isRefused *atomic.Bool) (port string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -271,6 +272,9 @@ func mailServer(t *testing.T, isRefused *atomic.Bool) (port string) {
 			case "DATA":
 				_ = c.PrintfLine("354 go on")
 				if _, err := c.ReadDotBytes(); err != nil {
+					return
+				}
+				if isRefused == nil {
 					return
 				}
 				if isRefused.Load() {

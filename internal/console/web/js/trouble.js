@@ -27,13 +27,17 @@ export async function readTroubles() {
 /** @param {Item} mail @returns {Trouble[]} */
 function mailTrouble({ status, stage }) {
   if (status === 'ok') return [];
-  const text = stage
+  const isUnsure = status === 'delivery_unknown';
+  const waits = stage
     ? t('Emails wait. It fails at this stage: {stage}.', { stage })
     : t('Emails wait until it answers again.');
+  const text = isUnsure ? t('Campaigns are held until somebody releases them.') : waits;
   return [
     {
       id: 'mail',
-      title: t('The mail server does not work'),
+      title: isUnsure
+        ? t('The mail server does not confirm emails')
+        : t('The mail server does not work'),
       text,
       href: link('/settings/mail'),
       isMail: true,

@@ -6,9 +6,9 @@ import { field, nameOf } from '../components/field.js';
 import { button, toast } from '../components/parts.js';
 import { html } from '../dom.js';
 import { follow } from '../foot.js';
-import { day, isoDay } from '../format.js';
+import { day, isoDay, words } from '../format.js';
 import { go, reload } from '../router.js';
-import { number, t, tn, why } from '../text.js';
+import { t, tn, why } from '../text.js';
 import { activeAudiences, at, options } from './campaign_actions.js';
 import { keptBecause, sentences, titleOf } from './undo.js';
 
@@ -170,56 +170,72 @@ const corrected = (n) =>
     '{n} people get the newest text from their next step on. What was sent stays, and so do emails on their way and open tasks.',
   );
 
+/** The reasons that can be gone. People who were stopped for another one, such as a bounce, are not restarted. */
+const reversible =
+  'opted_out|suppressed|duplicate_address|left_audience|contact_deleted|campaign_ended|campaign_archived|replied|manual'.split(
+    '|',
+  );
+
 /** Restarts those who were stopped for reasons that are chosen, as far as the reasons are gone. @param {Item} model */
 export async function restartMany(model) {
   const path = `${at(model)}/restart`;
-  /** @type {Item | null} what a dry run says about the reasons that are chosen */
-  let found = null;
+  const stopped = Object.entries(model.stats.stopped_by_reason).filter(([reason]) =>
+    reversible.includes(reason),
+  );
+  const rows = await Promise.all(
+    stopped.map(async ([reason, n]) => {
+      const { restarted, kept } = await post(path, { reasons: [reason], dry_run: true });
+      return { reason, n: Number(n), restarted, kept };
+    }),
+  );
+  const chosen = (/** @type {FormState} */ { values }) =>
+    rows.map(({ reason }) => reason).filter((reason) => values[reason]);
+  let total = 0; // of all reasons together, of which two can be about the same address
+  const choose = async (/** @type {FormState} */ state) => {
+    const reasons = chosen(state);
+    total = reasons.length > 0 ? (await post(path, { reasons, dry_run: true })).restarted : 0;
+    state.draw();
+  };
   const done = await form({
     title: t('Restart people who were stopped'),
     action: t('Restart'),
-    isReady: () => found?.restarted > 0,
+    isReady: () => total > 0,
     body: (state) =>
       html`<fieldset class="choices">
           <legend>${t('Stopped because')}</legend>
-          ${Object.entries(model.stats.stopped_by_reason).map(([reason, n]) =>
-            reasonBox(state, reason, Number(n), async () => {
-              const reasons = chosenReasons(state);
-              found = reasons.length ? await post(path, { reasons, dry_run: true }) : null;
-              state.draw();
-            }),
-          )}
+          ${rows.map((row) => reasonBox(state, row, () => choose(state)))}
         </fieldset>
-        ${found && restartText(found)}`,
-    submit: (state) =>
-      post(path, { reasons: chosenReasons(state), expect: found?.restarted }, { key: state.key }),
+        <p role="status">
+          ${
+            total > 0
+              ? tn(total, '{n} person goes on with the first step that was not sent.', '{n} people go on with the first step that was not sent.')
+              : t('Choose for which reasons people go on.')
+          }
+        </p>`,
+    submit: (state) => post(path, { reasons: chosen(state), expect: total }, { key: state.key }),
   });
   if (done) await reload();
 }
 
-/** @param {FormState} state */
-const chosenReasons = ({ values }) => Object.keys(values).filter((reason) => values[reason]);
-
-/** @param {FormState} state @param {string} reason @param {number} n @param {() => unknown} changed */
-const reasonBox = (state, reason, n, changed) =>
-  html`<label class="check"
+/** A reason, with how many of those who were stopped for it can go on, and why others cannot. @param {FormState} state @param {{reason: string, n: number, restarted: number, kept: Item}} row @param {() => unknown} changed */
+function reasonBox(state, { reason, n, restarted, kept }, changed) {
+  const stay = Object.entries(kept).map(([code, count]) =>
+    t('{n} cannot: {why}', { n: Number(count), why: why(code) }),
+  );
+  return html`<label class="check"
     ><input
       type="checkbox"
       name=${reason}
+      ?disabled=${restarted === 0}
       .checked=${Boolean(state.values[reason])}
       @change=${(e) => {
         state.set(reason, e.target.checked);
         void changed();
       }}
     />
-    <span>${t('{why} ({n})', { why: why(reason), n })}</span></label
+    <span
+      >${words(why(reason))}: ${t('{n} of {all} can go on', { n: restarted, all: n })}
+      ${stay.length > 0 && html`<br /><span class="soft">${stay.join('; ')}</span>`}</span
+    ></label
   >`;
-
-/** @param {Item} found */
-function restartText({ restarted, kept }) {
-  const stay = Object.entries(kept).map(([reason, n]) => `${number(Number(n))} ${why(reason)}`);
-  return html`<p>
-    ${tn(restarted, '{n} person goes on with the first step that was not sent.', '{n} people go on with the first step that was not sent.')}
-    ${stay.length > 0 && t('Others stay as they are: {stay}.', { stay: stay.join(', ') })}
-  </p>`;
 }

@@ -50,6 +50,7 @@ async function read(isAll, signal) {
     ...[2, 3, 4, 5, 6, 7].map((days) => due(isAll, signal, days)),
   ]);
   void readTroubles();
+  const mine = campaigns.data.filter((c) => isAll || isMine(c));
   const contacts = tasks.data.map((task) => task.contact_id).filter(Boolean);
   await resolveAll('contacts', contacts).catch(() => {});
   return {
@@ -57,13 +58,26 @@ async function read(isAll, signal) {
     tasks,
     balance,
     campaigns: campaigns.data,
-    held: campaigns.data.filter((c) => c.held && (isAll || isMine(c))),
+    held: mine.filter((c) => c.held),
+    replies: await readReplies(mine, signal),
     now: Date.parse(planned.data[0].date),
     readAt: Date.now(),
     days: nextDays(
       [tasks, ...later].map((page) => page.pagination.total_count),
       planned.data,
     ),
+  };
+}
+
+/** Who has replied to campaigns that have not ended. @param {Item[]} campaigns @param {AbortSignal} signal */
+async function readReplies(campaigns, signal) {
+  const names = Object.fromEntries(campaigns.map(({ id, name }) => [id, name]));
+  if (campaigns.length === 0) return { total: 0, people: [] };
+  const filters = [is('reason', 'replied'), is('campaign_id', Object.keys(names))];
+  const found = await list('/v1/sequences/list', { filters, page_size: 5 }, { signal });
+  return {
+    total: found.pagination.total_count,
+    people: found.data.map((s) => ({ ...s, campaign: names[s.campaign_id] })),
   };
 }
 
@@ -120,7 +134,7 @@ function view(model) {
     </header>
     ${model.now - model.readAt > 2e8 && fastClock(model)}
     ${model.campaigns.length === 0 && may('write') && firstSteps()}
-    ${section(t('Needs you'), needs(model), whose(model))} ${nextSevenDays(model)}
+    ${section(t('Needs you'), needs(model), whose(model))} ${replies(model)} ${nextSevenDays(model)}
     ${section(t('This month'), html`<div class="split">${['accounts', 'contacts'].map((kind) => used(model.balance[kind], kind))}</div>`)}
   </div>`;
 }
@@ -195,6 +209,34 @@ function taskRow(task, isCursor) {
     ><span class="soft nowrap">${dueAt(task.due_at)}</span>
     ${may('write') && button(t('Done'), () => complete(task))}
   </li>`;
+}
+
+/** Those who have replied, if there are any. @param {Item} model */
+function replies({ replies: { total, people } }) {
+  const row = (/** @type {Item} */ s) =>
+    html`<li>
+      <a class="clip" href=${link(`/contacts/${s.contact_id}`)} dir="auto"
+        >${s.contact_name || s.contact_email || t('deleted contact')}</a
+      >
+      <span class="status good">${t('replied')}</span><span></span>
+      <a
+        class="soft clip"
+        href=${link(`/campaigns/${s.campaign_id}?status=stopped&reason=replied`)}
+        dir="auto"
+        >${s.campaign}</a
+      >
+    </li>`;
+  const count = tn(total, '{n} person in campaigns that go on', '{n} people in campaigns that go on');
+  return (
+    total > 0 &&
+    section(
+      t('Replies'),
+      html`<ul class="needs">
+        ${keyed(people, (s) => s.id, row)}
+      </ul>`,
+      soft(count),
+    )
+  );
 }
 
 /** @param {string | null} at */

@@ -1,6 +1,6 @@
 // @ts-check
 // The page of one record: its fields, what comes next, and what happened.
-import { ApiError, getPage, inWords, is, list, newKey, patch, post, remove, request, schemaOf, tags } from '../api.js';
+import { ApiError, get, getPage, inWords, is, list, newKey, patch, post, remove, request, schemaOf, tags } from '../api.js';
 import { confirm, FormState, open } from '../components/dialog.js';
 import { control, explain, knownName, nameOf, optionsOf, resolve, resolveAll, yesNo } from '../components/field.js';
 import { allowedValues, guessReference } from '../components/filter.js';
@@ -39,7 +39,7 @@ function recordPage(name) {
       await readMentioned(schema, history.data);
       await Promise.all(schema.fields.filter((f) => f.type === 'reference' && record[f.key] && !Array.isArray(record[f.key]) && f.key !== 'id')
         .map((f) => resolve(f.reference || guessReference(f.key), record[f.key]).catch(() => '')));
-      if (sequences) await resolveAll('campaigns', sequences.data.map((s) => s.campaign_id)).catch(() => {});
+      if (sequences) await Promise.all([resolveAll('campaigns', sequences.data.map((s) => s.campaign_id)), readSteps(sequences.data, signal)]).catch(() => {});
       return {
         kind, path, schema, record, contacts, etag: answer.headers.get('ETag'), history: history.data, timeline: timeline?.data || [], sequences: sequences?.data || [],
         tags: allTags, tab: search.get('tab') || 'all', editing: '', state: new FormState({}),
@@ -225,13 +225,20 @@ async function conflict(model, f, mine) {
 /** @param {Item} model @param {string[] | null} ids */
 const tagNames = (model, ids) => (ids || []).map((id) => model.tags.find((/** @type {Item} */ tag) => tag.id === id)?.name).join(', ');
 
+/** Reads the titles of the steps that come next. @param {Item[]} sequences @param {AbortSignal} signal */
+const readSteps = (sequences, signal) => Promise.all(sequences.filter((s) => s.next_due_at).map(async (s) => {
+  const { template_id } = await get(`/v1/campaigns/${s.campaign_id}`, { signal });
+  const { steps } = await get(`/v1/sequence-templates/${template_id}`, { signal });
+  s.step_title = steps.find((/** @type {Item} */ step) => step.index === s.current_step_index)?.title;
+}));
+
 /** What comes next for a contact, and why. @param {Item} model */
 function next(model) {
   const isOpen = (/** @type {Item} */ s) => s.status === 'active' || s.status === 'not_started';
   const rows = [...model.sequences].sort((a, b) => Number(isOpen(b)) - Number(isOpen(a)));
   return section(t('Next'), html`${!rows.some(isOpen) && html`<p class="soft">${nothingNext(model)}</p>`}
     ${rows.length > 0 && html`<ul class="list">${rows.map((s) => html`<li><a href=${link(`/campaigns/${s.campaign_id}`)} dir="auto">${knownName(s.campaign_id)}</a>${status(s.reason === 'replied' ? s.reason : s.status)}
-      <span class="grow soft">${s.next_due_at ? t('step {n}, {when}', { n: (s.current_step_index ?? 0) + 1, when: dateTime(s.next_due_at) }) : s.reason ? why(s.reason) : ''}</span></li>`)}</ul>`}`, may('write') && html`<span class="buttons">${button(t('Add to campaign…'), () => actions.campaign(alone(model)))}${['tasks', 'meetings'].map((name) => button(t('New {kind}', { kind: entities[name].one }), () => createFor(model, entities[name])))}</span>`);
+      <span class="grow soft">${s.next_due_at ? t('{step}, {when}', { step: s.step_title || t('step {n}', { n: (s.current_step_index ?? 0) + 1 }), when: dateTime(s.next_due_at) }) : s.reason ? why(s.reason) : ''}</span></li>`)}</ul>`}`, may('write') && html`<span class="buttons">${button(t('Add to campaign…'), () => actions.campaign(alone(model)))}${['tasks', 'meetings'].map((name) => button(t('New {kind}', { kind: entities[name].one }), () => createFor(model, entities[name])))}</span>`);
 }
 
 /** The contact as a list in which it is selected. @param {Item} model @returns {any} */

@@ -40,7 +40,12 @@ const questions = [
   },
   {
     name: 'unknown',
-    title: () => t('For some emails nobody knows whether they arrived'),
+    title: (n) =>
+      tn(
+        n.may_duplicate ?? 0,
+        'For {n} email nobody knows whether it arrived',
+        'For {n} emails nobody knows whether they arrived',
+      ),
     choices: [
       {
         value: 'retry',
