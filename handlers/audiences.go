@@ -33,7 +33,7 @@ func (a *API) audienceOperations() []Operation {
 	o := a.Outreach
 	k := o.Audiences
 	const contacts = "/v1/audiences/{id}/contacts"
-	return []Operation{
+	return append([]Operation{
 		writeWithLookup(Operation{
 			Name: "create_audience", Method: http.MethodPost, Path: "/v1/audiences",
 			Access: identity.Write, Status: http.StatusCreated,
@@ -55,8 +55,8 @@ func (a *API) audienceOperations() []Operation {
 		}),
 		getOperation(k),
 		a.updateAudience(),
-		deleteOperation(k, fault.InUse),
 		listOperation(k),
+		historyOperation(k),
 		listWithin[crm.Contact](Operation{
 			Name: "list_audience_contacts", Path: contacts + "/list",
 			Summary: "List the contacts of an audience, with filters, search and sorting",
@@ -92,7 +92,7 @@ func (a *API) audienceOperations() []Operation {
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in RemoveContactsBody) (outreach.Removed, error) {
 			return o.RemoveContacts(tx, id, in.ContactIDs)
 		})),
-	}
+	}, trashOperations(a, k, []fault.Code{fault.InUse}, []fault.Code{fault.AudienceNameTaken, fault.InvalidFilter})...)
 }
 
 // changedFilters are the contacts that the new filters of a dynamic audience match.

@@ -42,12 +42,12 @@ func (a *API) campaignOperations() []Operation {
 	o := a.Outreach
 	k := o.Campaigns
 	const path = "/v1/campaigns/{id}"
-	return []Operation{
+	return append([]Operation{
 		createOperation(k),
 		getOperation(k),
 		updateWith(k, o.UpdateCampaign, "update_campaign", path, fault.InvalidTransition, fault.CampaignHeld),
-		deleteOperation(k, fault.InvalidTransition),
 		listOperation(k),
+		historyOperation(k),
 		write(Operation{
 			Name: "enroll_campaign", Method: http.MethodPost, Path: path + "/enroll", Access: identity.Write,
 			Codes:   []fault.Code{fault.CampaignNotEnrollable, fault.AudienceNameTaken},
@@ -122,5 +122,5 @@ func (a *API) campaignOperations() []Operation {
 			page, err := o.Simulate(c.request.Context(), tx, id, in.Draft)
 			return simulations(page), err
 		})),
-	}
+	}, trashOperations(a, k, []fault.Code{fault.InvalidTransition}, nil)...)
 }

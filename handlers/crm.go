@@ -11,8 +11,6 @@ func (a *API) crmOperations() []Operation {
 	c := a.CRM
 	alias := updateOperation(c.Contacts, "update_preview_contact", "/v1/preview/contacts/{contact_id}", fault.ExternalIDTaken)
 	alias.Summary = "Update a contact at the older path of update_contact"
-	tags := recordOperations(a, c.Tags, fault.TagNameTaken)
-	tags[len(tags)-1] = forceDeleteOperation(c.Tags)
 	return slices.Concat(
 		entityOperations(a, c.Accounts),
 		entityOperations(a, c.Contacts),
@@ -20,7 +18,8 @@ func (a *API) crmOperations() []Operation {
 		entityOperations(a, c.Opportunities),
 		entityOperations(a, c.Tasks),
 		entityOperations(a, c.Meetings),
-		tags,
+		basicOperations(c.Tags, fault.TagNameTaken),
+		trashOperations(a, c.Tags, []fault.Code{fault.InUse}, []fault.Code{fault.TagNameTaken}),
 		recordOperations(a, c.Views, viewCodes...),
 		a.accountViewOperations(),
 		a.fieldOperations(),

@@ -17,7 +17,13 @@ type FieldQuery struct {
 // fieldOperations returns the operations on custom fields.
 func (a *API) fieldOperations() []Operation {
 	fields := a.CRM.Fields
-	return []Operation{
+	trash := trashOperations(a, fields, []fault.Code{fault.InUse}, []fault.Code{fault.FieldKeyTaken})
+	for i := range trash {
+		if trash[i].listKind == nil {
+			trash[i] = withAccess(identity.Admin, trash[i])
+		}
+	}
+	return append([]Operation{
 		withAccess(identity.Admin, createOperation(fields, fault.FieldKeyTaken)),
 		read(Operation{
 			Name: "list_fields", Method: http.MethodGet, Path: "/v1/fields", Access: identity.Read,
@@ -27,6 +33,5 @@ func (a *API) fieldOperations() []Operation {
 			return readable[crm.Field]{list, damaged}, err
 		}),
 		withAccess(identity.Admin, updateOperation(fields, "update_field", "/v1/fields/{id}", fault.InUse)),
-		withAccess(identity.Admin, forceDeleteOperation(fields)),
-	}
+	}, trash...)
 }

@@ -25,7 +25,7 @@ func triggerKeys() []string {
 	for _, object := range []string{"account", "contact", "opportunity", "task", "meeting", "tag", "audience", "sequence_template"} {
 		keys = append(keys, object+".created", object+".updated", object+".deleted")
 	}
-	for _, object := range []string{"account", "contact", "opportunity", "task", "meeting"} {
+	for _, object := range []string{"account", "contact", "opportunity", "task", "meeting", "tag", "audience", "sequence_template", "campaign"} {
 		keys = append(keys, object+".restored")
 	}
 	slices.Sort(keys)

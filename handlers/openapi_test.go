@@ -367,7 +367,7 @@ func TestOpenAPIEvents(t *testing.T) {
 		at := "/v1/" + entity + "/" + makers[entity](org)
 		org.Write.Do(http.MethodPatch, at, update).Is(200)
 		org.Write.Delete(at).Is(204)
-		if _, restores := access["list_"+entity+"_trash"]; restores {
+		if _, restores := access["list_"+strings.ReplaceAll(entity, "-", "_")+"_trash"]; restores {
 			org.Write.Post(at+"/restore", `{}`).Is(200)
 		}
 	}
@@ -378,6 +378,8 @@ func TestOpenAPIEvents(t *testing.T) {
 	for _, update := range []string{`{"prioritized": true}`, `{"status": "active"}`, `{"status": "paused"}`, `{"status": "completed"}`, `{"status": "archived"}`} {
 		org.Write.Do(http.MethodPatch, campaign, update).Is(200)
 	}
+	org.Write.Delete(campaign).Is(204)
+	org.Write.Post(campaign+"/restore", `{}`).Is(200)
 	newToken(org)
 	running := makers["campaigns"](org)
 	org.Write.Post("/v1/campaigns/"+running+"/sequences/"+begin(org, running)+"/stop", `{"reason": "replied"}`).Is(200)

@@ -23,17 +23,20 @@ func entityOperations[T any](a *API, k *record.Kind[T]) []Operation {
 // recordOperations returns the operations that every kind of record has. codes are the conflicts over its
 // unique keys.
 func recordOperations[T any](a *API, k *record.Kind[T], codes ...fault.Code) []Operation {
-	path := "/v1/" + k.Entity
-	operations := []Operation{
+	if k.TrashList != nil {
+		return append(basicOperations(k, codes...), trashOperations(a, k, nil, codes)...)
+	}
+	return append(basicOperations(k, codes...), deleteOperation(k))
+}
+
+// basicOperations are recordOperations without those that delete records.
+func basicOperations[T any](k *record.Kind[T], codes ...fault.Code) []Operation {
+	return []Operation{
 		createOperation(k, codes...),
 		getOperation(k),
-		updateOperation(k, "update_"+k.Object, path+"/{id}", codes...),
+		updateOperation(k, "update_"+k.Object, "/v1/"+k.Entity+"/{id}", codes...),
 		listOperation(k),
 	}
-	if k.TrashList != nil {
-		return append(operations, trashOperations(a, k)...)
-	}
-	return append(operations, deleteOperation(k))
 }
 
 func getOperation[T any](k *record.Kind[T]) Operation {
@@ -80,22 +83,6 @@ func deleteOperation[T any](k *record.Kind[T], codes ...fault.Code) Operation {
 		Access: identity.Write, Status: http.StatusNoContent,
 		Codes: append(codes, deletionCodes(k)...), Summary: "Delete " + k.WithArticle() + " and all references to it",
 	}, byID(func(c *call, tx *store.Tx, id uuid.UUID, _ nothing) (nothing, error) {
-		return nothing{}, k.Delete(tx, id, ifMatch(c.request))
-	}))
-}
-
-// forceDeleteOperation deletes a record that dynamic audiences may name.
-func forceDeleteOperation[T any](k *record.Kind[T]) Operation {
-	return write(Operation{
-		Name: "delete_" + k.Object, Method: http.MethodDelete, Path: "/v1/" + k.Entity + "/{id}",
-		Access: identity.Write, Status: http.StatusNoContent,
-		Codes: []fault.Code{fault.InUse}, Summary: "Delete " + k.WithArticle() + " and all references to it",
-	}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in ForceQuery) (nothing, error) {
-		if in.Force {
-			if err := k.ForceDelete(tx, id); err != nil {
-				return nothing{}, err
-			}
-		}
 		return nothing{}, k.Delete(tx, id, ifMatch(c.request))
 	}))
 }

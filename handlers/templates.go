@@ -23,7 +23,7 @@ func (a *API) templateOperations() []Operation {
 	k := a.Outreach.Templates
 	ops := recordOperations(a, k)
 	ops[0].example, ops[2].example = []byte(templateSample), []byte(`{"status": "INACTIVE"}`)
-	return append(ops, read(Operation{
+	return append(ops, historyOperation(k), read(Operation{
 		Name: "render_sequence_template", Method: http.MethodPost, Path: "/v1/sequence-templates/{id}/render",
 		Access:  identity.Read,
 		Summary: "Render the steps of a sequence template for a contact",

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -29,12 +30,13 @@ type RestoreBody struct {
 	Force bool `json:"force" rule:"default=false" doc:"Makes dynamic audiences static, with the contacts that they have, if a contact would join them because tags, its account or values were deleted since. Otherwise it is not restored, and the error is in_use."`
 }
 
-// trashOperations returns the operations on the deleted records of an entity, and the one that deletes a record.
-func trashOperations[T any](a *API, k *record.Kind[T]) []Operation {
+// trashOperations returns the operations on the deleted records of an entity, and the one that deletes a record. codes
+// are the reasons why a deletion may be refused, besides in_use, and taken are those of a restoration.
+func trashOperations[T any](a *API, k *record.Kind[T], codes, taken []fault.Code) []Operation {
 	return []Operation{
 		write(Operation{
 			Name: "delete_" + k.Object, Method: http.MethodDelete, Path: "/v1/" + k.Entity + "/{id}",
-			Access: identity.Write, Status: http.StatusNoContent, Codes: deletionCodes(k),
+			Access: identity.Write, Status: http.StatusNoContent, Codes: append(codes, deletionCodes(k)...),
 			Summary: "Delete " + k.WithArticle() + " and all references to it; the trash keeps the record for 30 days",
 		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in DeleteQuery) (nothing, error) {
 			if in.Force {
@@ -48,13 +50,13 @@ func trashOperations[T any](a *API, k *record.Kind[T]) []Operation {
 			return nothing{}, k.Delete(tx, id, ifMatch(c.request))
 		})),
 		list[record.Trashed[T]](Operation{
-			Name: "list_" + k.Entity + "_trash", Path: "/v1/" + k.Entity + "/trash/list",
-			Summary: "List deleted " + k.Entity + ", with filters, search and sorting",
+			Name: "list_" + underscored(k.Entity) + "_trash", Path: "/v1/" + k.Entity + "/trash/list",
+			Summary: "List deleted " + spaced(k.Entity) + ", with filters, search and sorting",
 		}, k.TrashList),
 		write(Operation{
 			Name: "restore_" + k.Object, Method: http.MethodPost, Path: "/v1/" + k.Entity + "/{id}/restore",
-			Access: identity.Write, Codes: append([]fault.Code{fault.ExternalIDTaken}, restoreCodes(k)...),
-			Summary: "Restore " + k.WithArticle() + " from the trash; references that other records had to it do not come back",
+			Access: identity.Write, Codes: append(taken, restoreCodes(k)...),
+			Summary: "Restore " + k.WithArticle() + " from the trash, with what its deletion alone took out of other records",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in RestoreBody) (store.Doc[T], error) {
 			return k.Restore(tx, id, in.Force)
 		})),
@@ -73,9 +75,9 @@ type TrashBulkBody struct {
 // trashBulkOperation restores or finally deletes many records of the trash in the background.
 func trashBulkOperation[T any](a *API, k *record.Kind[T]) Operation {
 	return writeWithLookup(Operation{
-		Name: "bulk_" + k.Entity + "_trash", Method: http.MethodPost, Path: "/v1/" + k.Entity + "/trash/bulk", Access: identity.Write,
+		Name: "bulk_" + underscored(k.Entity) + "_trash", Method: http.MethodPost, Path: "/v1/" + k.Entity + "/trash/bulk", Access: identity.Write,
 		Status: http.StatusAccepted, Codes: []fault.Code{fault.InvalidFilter, fault.CountChanged},
-		Summary: "Restore or permanently delete many deleted " + k.Entity + " in the background: up to 10,000 by id, or all that match a query",
+		Summary: "Restore or permanently delete many deleted " + spaced(k.Entity) + " in the background: up to 10,000 by id, or all that match a query",
 		example: []byte(`{"filters": [], "restore": true}`),
 	}, func(c *call, in createBody[TrashBulkBody]) (bulk.Request, error) {
 		body, p := in.Open()
@@ -98,6 +100,10 @@ func trashBulkOperation[T any](a *API, k *record.Kind[T]) Operation {
 		return a.Bulk.Start(tx, r)
 	})
 }
+
+// underscored returns an entity as part of the name of an operation, spaced as words.
+func underscored(entity string) string { return strings.ReplaceAll(entity, "-", "_") }
+func spaced(entity string) string      { return strings.ReplaceAll(entity, "-", " ") }
 
 // restoreCodes returns in_use if the kind may refuse to restore a record.
 func restoreCodes[T any](k *record.Kind[T]) []fault.Code {

@@ -10,11 +10,24 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// KeepsValues makes the change log of the table keep the values that an update replaces, and Journal list the
-// changes of an operation.
+// KeepsValues makes the change log of the table keep the values that an update replaces.
 func (t *Table[T]) KeepsValues() *Table[T] {
 	t.core.keepsValues = true
 	return t
+}
+
+// Journaled makes the journal of an operation list every change that it makes to the table, which must keep values.
+func (t *Table[T]) Journaled() *Table[T] {
+	t.core.journaled = true
+	return t
+}
+
+// JournalLast adds the last change of the transaction to the journal of the transaction's operation. It does nothing if
+// the table is journaled, because its changes are in the journal anyway.
+func (t *AnyTable) JournalLast(tx *Tx) {
+	if !t.core.journaled {
+		tx.journalChange(tx.actor.OperationID, t.core.name, tx.LastChange(t.core.name), false)
+	}
 }
 
 // The values of a change are stored as a format byte, followed by each value with its length.

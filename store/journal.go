@@ -11,7 +11,7 @@ import (
 )
 
 // The journal of an operation lists everything that it changed, in order, so that the operation can be undone: the
-// changes of tables that keep values, by their numbers, and what features add with Tx.AddToJournal. A transaction that
+// changes of journaled tables, by their numbers, and what else features add to it. A transaction that
 // changes something on behalf of an operation adds one part to the operation's journal when it ends. The journal
 // follows the actor of each change, so that changes which a tombstone makes are in the journal of the operation that
 // added it.

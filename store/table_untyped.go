@@ -19,6 +19,7 @@ type table struct {
 	rec         string // the bucket of its records
 	unlogged    bool
 	keepsValues bool          // see KeepsValues
+	journaled   bool          // see Journaled
 	kept        time.Duration // how long its change log is kept
 	unique      []uniqueKey
 	keys        []secondaryKey
@@ -260,7 +261,7 @@ func (t *table) logWith(tx *Tx, c Change, before []byte) (number uint64, err err
 			return 0, fmt.Errorf("%s %s: %w", t.name, c.ID, err)
 		}
 	}
-	if number, err = tx.logChange(t.name, t.kept, c); err == nil && t.keepsValues {
+	if number, err = tx.logChange(t.name, t.kept, c); err == nil && t.journaled {
 		tx.journalChange(c.Actor.OperationID, t.name, number, c.Swept)
 	}
 	return number, err

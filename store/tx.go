@@ -78,6 +78,10 @@ func (tx *Tx) Actor() Actor { return tx.actor }
 // ActFor makes the changes that follow in the transaction those of an operation.
 func (tx *Tx) ActFor(operation uuid.UUID) { tx.actor.OperationID = operation }
 
+// ActForUndo is ActFor for the undo of another operation. Until the transaction ends, nobody is written to because of what
+// it changes: see Actor.Undo.
+func (tx *Tx) ActForUndo(operation uuid.UUID) { tx.actor.OperationID, tx.actor.Undo = operation, true }
+
 // Now returns the time of the transaction, which is the same for all its writes.
 func (tx *Tx) Now() time.Time { return tx.now }
 

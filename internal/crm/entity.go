@@ -51,7 +51,7 @@ func addEntity[T any](c *CRM, r record.Rules[T]) *record.Kind[T] {
 	if !slices.Contains(Entity("").Values(), r.Entity) || !slices.Contains(ObjectType("").Values(), r.Object) {
 		panic("crm: " + r.Entity + " is missing from the list of entities")
 	}
-	r.Customs, r.HasTrash, r.KeepsValues = c.customs, true, true
+	r.Customs, r.HasTrash, r.KeepsValues, r.Undoable = c.customs, true, true, true
 	return record.Add(c.set, r)
 }
 

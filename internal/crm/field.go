@@ -68,7 +68,7 @@ func (f *Field) Custom() shape.CustomField {
 
 func (c *CRM) fieldRules() record.Rules[Field] {
 	return record.Rules[Field]{
-		Object: "field", Entity: "fields", Silent: true,
+		Object: "field", Entity: "fields", Silent: true, HasTrash: true,
 		Unique: []store.Unique[Field]{{
 			Name: "key",
 			Of:   func(f *Field) []byte { return []byte(string(f.Entity) + "\x00" + f.Key) },
@@ -83,6 +83,13 @@ func (c *CRM) fieldRules() record.Rules[Field] {
 				return nil
 			}
 			return c.hooks.FieldCreated(tx, shape.CustomPrefix+f.Key)
+		},
+		Revive: func(tx *store.Tx, f *Field, _ bool) error {
+			var p fault.Problems
+			if err := c.checkFieldCount(tx, f, &p); err != nil {
+				return err
+			}
+			return p.Err()
 		},
 		Losses: func(f *Field) []record.Loss {
 			if f.Key == "" { // it is damaged
@@ -128,6 +135,11 @@ func (c *CRM) checkField(tx *store.Tx, before, f *Field, p *fault.Problems) erro
 	if before != nil {
 		return c.checkRemoved(tx, before, f)
 	}
+	return c.checkFieldCount(tx, f, p)
+}
+
+// checkFieldCount refuses one more field than an entity may have.
+func (c *CRM) checkFieldCount(tx *store.Tx, f *Field, p *fault.Problems) error {
 	customs, err := c.customs(tx, string(f.Entity))
 	if err == nil && len(customs.Fields) >= maxFields {
 		p.Invalid("entity", "must have at most %d custom fields", maxFields)

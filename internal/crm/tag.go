@@ -18,7 +18,7 @@ type Tag struct {
 }
 
 var tagRules = record.Rules[Tag]{
-	Object: "tag", Entity: "tags", Example: tagExample,
+	Object: "tag", Entity: "tags", Example: tagExample, HasTrash: true,
 	Unique: []store.Unique[Tag]{{
 		Name: "name",
 		Of:   func(t *Tag) []byte { return tagKey(t.Name, string(t.ObjectType)) },

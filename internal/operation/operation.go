@@ -106,6 +106,8 @@ type State struct {
 	Next  uint32      `json:"next"`           // the part of the selection that comes next
 	Done  int         `json:"done"`           // how many records were tried
 	Undo  *Cursor     `json:"undo,omitzero"`  // how far an undo has come
+	// Deleted is the record that a single deletion is about, and its undo.
+	Deleted uuid.UUID `json:"deleted,omitzero"`
 	// Merged are the records of a merge, and of its undo.
 	Merged *Merged `json:"merged,omitzero"`
 }

@@ -67,6 +67,25 @@ func (o *Operations) Begin(tx *store.Tx, op Operation) (store.Doc[Operation], er
 	return o.Table.Insert(tx, op.ID, op)
 }
 
+// Delete calls remove, which deletes a record and takes it out of others, on behalf of a new Operation. It implements
+// record.DeletionHook.
+func (o *Operations) Delete(tx *store.Tx, entity string, id uuid.UUID, remove func() error) error {
+	operation := tx.NewID()
+	tx.ActFor(operation)
+	err := remove()
+	tx.ActFor(uuid.Nil)
+	if err != nil {
+		return err
+	}
+	op := Operation{Kind: Delete, Entity: shape.Text(entity), Matched: 1, Changed: 1, State: State{Deleted: id}}
+	op.ID = operation
+	doc, err := o.Begin(tx, op)
+	if err == nil {
+		_, err = o.End(tx, doc, doc.Record, Completed)
+	}
+	return err
+}
+
 // Put stores the changed Operation op in place of old.
 func (o *Operations) Put(tx *store.Tx, old store.Doc[Operation], op Operation) (store.Doc[Operation], error) {
 	op.UpdatedAt = shape.At(tx.Now())

@@ -43,7 +43,7 @@ type Audience struct {
 
 func (o *Outreach) audienceRules() record.Rules[Audience] {
 	return record.Rules[Audience]{
-		Object: "audience", Entity: "audiences", Example: audienceExample,
+		Object: "audience", Entity: "audiences", Example: audienceExample, HasTrash: true, KeepsValues: true,
 		Unique: []store.Unique[Audience]{{
 			Name:  byName,
 			Of:    func(a *Audience) []byte { return nameKey(a.Name) },
@@ -89,12 +89,19 @@ func (o *Outreach) audienceRules() record.Rules[Audience] {
 			}
 			return nil
 		},
-		AfterDelete: func(tx *store.Tx, a *Audience) error {
+		IsMinor: isRecount, Revive: o.reviveAudience,
+		AfterRestore: func(tx *store.Tx, a *Audience, _ []uuid.UUID) error {
+			if !a.isLive() {
+				return nil
+			}
+			return o.enqueueRefresh(tx, a.ID)
+		},
+		Forget: func(tx *store.Tx, id uuid.UUID) error {
 			// A damaged audience can be deleted while a campaign uses it. The campaign goes on with its members.
-			if campaigns, err := o.CampaignsWithAudience(tx, a.ID, 1); err != nil || len(campaigns) > 0 {
+			if campaigns, err := o.CampaignsWithAudience(tx, id, 1); err != nil || len(campaigns) > 0 {
 				return err
 			}
-			return o.startDroppingMembers(tx, a.ID)
+			return o.startDroppingMembers(tx, id)
 		},
 	}
 }
@@ -295,7 +302,7 @@ func (o *Outreach) ForgetContact(tx *store.Tx, contact uuid.UUID) error {
 			return err
 		}
 		doc, err := o.Audiences.Get(tx, id)
-		if fault.CodeOf(err) == fault.NotFound || store.IsDamagedRecord(err) { // deleted, and its members are still being dropped
+		if fault.CodeOf(err) == fault.NotFound || store.IsDamagedRecord(err) { // it is in the trash, or its members are still being dropped
 			continue
 		}
 		if err != nil {
@@ -319,6 +326,9 @@ func (o *Outreach) RejoinContact(tx *store.Tx, contact uuid.UUID, audiences []uu
 	for _, id := range audiences {
 		doc, err := o.Audiences.Get(tx, id)
 		if fault.CodeOf(err) == fault.NotFound {
+			if err := o.changeTrashed(tx, id, contact, o.members.Add); err != nil {
+				return err
+			}
 			continue
 		}
 		isDamaged := store.IsDamagedRecord(err)
@@ -398,7 +408,13 @@ func (o *Outreach) dropMembers(ctx context.Context, job store.Job) error {
 func (o *Outreach) LeaveAudiences(tx *store.Tx, contact uuid.UUID, audiences []uuid.UUID) error {
 	for _, id := range audiences {
 		doc, err := o.Audiences.Get(tx, id)
-		if fault.CodeOf(err) == fault.NotFound || store.IsDamagedRecord(err) || err == nil && doc.Record.isLive() {
+		if fault.CodeOf(err) == fault.NotFound {
+			if err := o.changeTrashed(tx, id, contact, o.members.Remove); err != nil {
+				return err
+			}
+			continue
+		}
+		if store.IsDamagedRecord(err) || err == nil && doc.Record.isLive() {
 			continue
 		}
 		if err != nil {

@@ -125,6 +125,7 @@ const (
 func (o *Outreach) campaignRules() record.Rules[Campaign] {
 	return record.Rules[Campaign]{
 		Object: "campaign", Entity: "campaigns", Example: campaignExample, Check: o.checkCampaign, NoDeleteEvent: true,
+		HasTrash: true, KeepsValues: true, IsMinor: isCampaignMinor, Revive: o.reviveCampaign,
 		Triggers: []store.Trigger{
 			{Event: "activated", Description: "A campaign became active."},
 			{Event: "paused", Description: "A campaign was paused or reopened.", Example: campaignAs(CampaignPaused)},

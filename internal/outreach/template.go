@@ -48,6 +48,7 @@ func (t *Template) Private() any { return &t.state }
 func (o *Outreach) templateRules() record.Rules[Template] {
 	return record.Rules[Template]{
 		Object: "sequence_template", Entity: "sequence-templates", Example: templateExample, Check: o.checkTemplate,
+		HasTrash: true, KeepsValues: true,
 		UpdateTogether: []string{"steps", "transitions"},
 		CheckReference: func(t *Template, object string) string {
 			if object == "campaign" && t.Status != TemplateActive {
@@ -66,8 +67,8 @@ func (o *Outreach) templateRules() record.Rules[Template] {
 			}
 			return o.updateTemplateName(tx, after)
 		},
-		AfterDelete: func(tx *store.Tx, t *Template) error {
-			_, err := o.versions.Delete(tx, t.ID, 0, math.MaxInt)
+		Forget: func(tx *store.Tx, id uuid.UUID) error {
+			_, err := o.versions.Delete(tx, id, 0, math.MaxInt)
 			return err
 		},
 	}

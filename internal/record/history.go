@@ -91,7 +91,9 @@ func (k *kind) changesOf(tx *store.Tx, id uuid.UUID) ([]Change, error) {
 			}
 			entry.Changes[field] = change
 		}
-		changes = append(changes, entry)
+		if k.isMinor == nil || !k.isMinor(&c) {
+			changes = append(changes, entry)
+		}
 		return true, nil
 	})
 	return changes, err

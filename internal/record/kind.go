@@ -28,7 +28,7 @@ type kind struct {
 	set   *Set
 	ops   importing
 
-	reverser reverser // nil if operations on the records cannot be undone
+	reverser reverser // nil if nothing that operations do to the records can be undone
 
 	merged *store.Table[merged] // nil if records cannot be merged
 }
@@ -60,6 +60,9 @@ type rules struct {
 	mayRestore          func(tx *store.Tx, id uuid.UUID, trashed, restored []byte, force bool) error
 	lossesOf            func(rec any) []Loss
 	hasTrash            bool
+	forget              func(tx *store.Tx, id uuid.UUID) error
+	revive              func(tx *store.Tx, rec any, force bool) error
+	isMinor             func(c *store.Change) bool
 	inUse               func(tx *store.Tx, id uuid.UUID, use Use) (bool, error)
 	mayUndo             func(tx *store.Tx, rec any, field string, to jsontext.Value) (bool, error)
 	sourceOf            func(rec any) string
@@ -75,7 +78,10 @@ func untyped[T any](r *Rules[T]) rules {
 		newExample: &fresh, triggers: r.Triggers, match: r.Match, identifies: r.Identifies, entries: r.Entries, updateTogether: r.UpdateTogether, nameKey: r.NameKey, newNamed: r.NewNamed, customs: r.Customs,
 	}
 	u.hasTrash, u.setsOf, u.mayRestore = r.HasTrash, r.SetsOf, r.MayRestore
-	u.inUse = r.InUse
+	u.inUse, u.forget, u.isMinor = r.InUse, r.Forget, r.IsMinor
+	if r.Revive != nil {
+		u.revive = func(tx *store.Tx, rec any, force bool) error { return r.Revive(tx, rec.(*T), force) }
+	}
 	if r.MayUndo != nil {
 		u.mayUndo = func(tx *store.Tx, rec any, field string, to jsontext.Value) (bool, error) {
 			return r.MayUndo(tx, rec.(*T), field, to)
@@ -198,7 +204,18 @@ func (k *kind) deleteDamaged(tx *store.Tx, rec any, cond Precondition) error {
 	if err := tx.DeleteDamaged(k.table.Name(), headOf(rec).ID); err != nil {
 		return err
 	}
+	if err := k.forgetRecord(tx, headOf(rec).ID); err != nil {
+		return err
+	}
 	return k.deleted(tx, rec)
+}
+
+// forgetRecord removes what belongs to a record that is gone for good.
+func (k *kind) forgetRecord(tx *store.Tx, id uuid.UUID) error {
+	if k.forget == nil {
+		return nil
+	}
+	return k.forget(tx, id)
 }
 
 // deleted completes the deletion of a record.

@@ -43,7 +43,8 @@ type Rules[T any] struct {
 	DefaultSort  string // -created_at when empty
 	Silent       bool   // emits no events
 	ShortHistory bool   // changes often: the table keeps a one-day change log
-	KeepsValues  bool   // the history has values, and operations on the records can be undone
+	KeepsValues  bool   // the history has values
+	Undoable     bool   // what operations do to the records can be undone; it needs KeepsValues
 	// Example is a record for the documentation of events.
 	Example T
 	// Triggers are the kind's events beside created, updated and deleted.
@@ -90,6 +91,14 @@ type Rules[T any] struct {
 	Losses func(rec *T) []Loss
 	// HasTrash keeps deleted records in a trash, from which they can be restored.
 	HasTrash bool
+	// Forget is called when a record is gone for good: when it is deleted permanently, or removed from the trash. It may be
+	// nil.
+	Forget func(tx *store.Tx, id uuid.UUID) error
+	// Revive is called before a record of the trash is created again, and may change it. An error refuses. force is that of
+	// Restore. It may be nil.
+	Revive func(tx *store.Tx, rec *T, force bool) error
+	// IsMinor reports whether the history leaves out a change that follows from other records. It may be nil.
+	IsMinor func(c *store.Change) bool
 	// SetsOf returns the sets that a record belongs to, such as audiences. The trash keeps them, and AfterRestore
 	// gets them when the record is restored, after AfterInsert. Both may be nil.
 	SetsOf func(tx *store.Tx, id uuid.UUID) ([]uuid.UUID, error)
@@ -135,6 +144,10 @@ type Kind[T any] struct {
 type Set struct {
 	// Losing is called before records lose a value that was deleted. It may be nil.
 	Losing LosingHook
+	// Deleting makes the deletion of one record, from which others lose values, an operation. Restoring undoes what else
+	// that operation has changed when the record is restored. Both may be nil.
+	Deleting  DeletionHook
+	Restoring RestorationHook
 
 	kinds []*kind
 }
@@ -209,6 +222,11 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 	}
 	if r.KeepsValues {
 		k.Table = k.Table.KeepsValues()
+	}
+	if r.Undoable {
+		k.Table = k.Table.Journaled()
+	}
+	if r.Undoable || r.HasTrash {
 		k.reverser = k
 	}
 	k.table = &k.Table.AnyTable
@@ -351,7 +369,15 @@ func (k *Kind[T]) Replace(tx *store.Tx, old store.Doc[T], rec T) (store.Doc[T], 
 // returns an error with the code in_use. A kind that has a trash keeps the record there. A damaged record
 // is always deleted, even if others require it: the rules of its kind see a record that has nothing but its id.
 func (k *Kind[T]) Delete(tx *store.Tx, id uuid.UUID, cond Precondition) error {
-	return k.remove(tx, id, cond, k.trash != nil)
+	remove := func() error { return k.remove(tx, id, cond, k.trash != nil) }
+	isOperation, err := k.isOperation(tx, id)
+	if err != nil {
+		return err
+	}
+	if !isOperation {
+		return remove()
+	}
+	return k.set.Deleting(tx, k.Entity, id, remove)
 }
 
 func (k *Kind[T]) remove(tx *store.Tx, id uuid.UUID, cond Precondition, keep bool) error {
@@ -386,6 +412,11 @@ func (k *Kind[T]) remove(tx *store.Tx, id uuid.UUID, cond Precondition, keep boo
 		return err
 	}
 	if err := k.Table.Delete(tx, old); err != nil {
+		return err
+	}
+	if keep {
+		k.table.JournalLast(tx)
+	} else if err := k.forgetRecord(tx, id); err != nil {
 		return err
 	}
 	return k.deleted(tx, &rec)

@@ -16,17 +16,23 @@ import (
 type Undoing struct {
 	Operation uuid.UUID
 	Since     time.Time // when it began
+	Restored  uuid.UUID // a record that is back already
 	Dry       *Dry      // set for a dry run
 }
 
 // Dry remembers what a dry run would have done in its earlier transactions, which were all reverted.
 type Dry struct {
 	gone, back, reverted map[uuid.UUID]bool
+	fields               map[lostField]bool // custom fields that came back
 }
+
+// lostField is a field that all records of an entity have lost.
+type lostField struct{ entity, field string }
 
 // NewDry returns a Dry for one dry run.
 func NewDry() *Dry {
-	return &Dry{gone: map[uuid.UUID]bool{}, back: map[uuid.UUID]bool{}, reverted: map[uuid.UUID]bool{}}
+	return &Dry{gone: map[uuid.UUID]bool{}, back: map[uuid.UUID]bool{}, reverted: map[uuid.UUID]bool{},
+		fields: map[lostField]bool{}}
 }
 
 // Reversal is what became of a record when an operation was undone. Several of its members may be set if only some
@@ -216,8 +222,13 @@ func (k *Kind[T]) takeAway(tx *store.Tx, u *Undoing, id uuid.UUID, isNew bool) (
 func (k *Kind[T]) bringBack(tx *store.Tx, u *Undoing, id uuid.UUID) (r Reversal, err error) {
 	switch {
 	case k.Table.Has(tx, id):
-		return Reversal{ChangedSince: true}, nil
+		return Reversal{Undone: id == u.Restored, ChangedSince: id != u.Restored}, nil
 	case k.trash.Has(tx, id):
+		if u.Dry != nil {
+			if err := k.noteFields(tx, u.Dry, id); err != nil {
+				return r, err
+			}
+		}
 		r, err = k.comeBack(tx, func(withoutID bool) ([]string, error) {
 			_, lost, err := k.restore(tx, id, false, withoutID)
 			return lost, err

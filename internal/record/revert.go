@@ -141,6 +141,11 @@ func entriesOf(v jsontext.Value) []string {
 // leaveOut removes the fields from wanted that cannot go back, and the references to records that do not exist.
 func (k *Kind[T]) leaveOut(tx *store.Tx, u *Undoing, rec *T, wanted fieldValues, r *Reversal) error {
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if u.Dry != nil && u.Dry.fields[lostField{k.Entity, name}] {
+			delete(wanted, name) // the field has come back in another transaction of the dry run
+			r.Undone = true
+			continue
+		}
 		if f := k.shape.Field(name); f != nil && f.ReadOnly {
 			delete(wanted, name) // it follows from the others
 			continue
@@ -198,10 +203,12 @@ func (k *Kind[T]) leaveOutReferences(tx *store.Tx, u *Undoing, name string, want
 			}
 			if found {
 				kept = append(kept, entry)
+				continue
 			}
+			isBack := u.Dry != nil && u.Dry.back[uuid.MustParse(strings.Trim(entry, `"`))]
+			r.Undone, r.NotPossible = r.Undone || isBack, r.NotPossible || !isBack
 		}
 		if len(kept) < len(entries) {
-			r.NotPossible = true
 			wanted[name] = jsontext.Value("[" + strings.Join(kept, ",") + "]")
 		}
 	}

@@ -65,12 +65,17 @@ func (k *Kind[T]) addTrash(customs func(*store.Tx) (*filter.CustomFields, error)
 	entity := k.Entity + trashSuffix
 	trash := &kind{Object: "trashed_" + k.Object, Entity: entity, shape: shape.Of[Trashed[T]](), set: k.set}
 	trash.rules = rules{silent: true, trashOf: k.Entity, example: new(Trashed[T])}
-	trash.customs = func(tx *store.Tx, _ string) (*filter.CustomFields, error) { return customs(tx) }
+	trash.forget = k.forget
 	keys := []store.Key[Trashed[T]]{
 		{Name: byDeletion, Of: func(_ *store.Tx, t *Trashed[T]) ([][]byte, error) {
 			return [][]byte{deletionKey(t.DeletedAt.Std(), t.kept.Operation != uuid.Nil)}, nil
 		}},
-		{Name: customKey, Of: func(tx *store.Tx, t *Trashed[T]) ([][]byte, error) { return trash.customKeys(tx, t) }},
+	}
+	if customs != nil {
+		trash.customs = func(tx *store.Tx, _ string) (*filter.CustomFields, error) { return customs(tx) }
+		keys = append(keys, store.Key[Trashed[T]]{Name: customKey, Of: func(tx *store.Tx, t *Trashed[T]) ([][]byte, error) {
+			return trash.customKeys(tx, t)
+		}})
 	}
 	k.trash = NewTable(entity, nil, keys).ShortHistory()
 	trash.table = &k.trash.AnyTable
@@ -145,9 +150,25 @@ func scheduleTrashJob(tx *store.Tx) error {
 // Restore creates a record of the trash again under its id. The record has its fields and belongs to its sets
 // again, as far as they still exist. References to records that are gone are empty; if a required one is among
 // them, Restore fails. A record that is not in the trash is not_found. force is passed to Rules.MayRestore.
-func (k *Kind[T]) Restore(tx *store.Tx, id uuid.UUID, force bool) (store.Doc[T], error) {
-	doc, _, err := k.restore(tx, id, force, false)
-	return doc, err
+//
+// Records from which its deletion alone took a value get that back, unless they have another value since.
+func (k *Kind[T]) Restore(tx *store.Tx, id uuid.UUID, force bool) (doc store.Doc[T], err error) {
+	restore := func() (err error) {
+		doc, _, err = k.restore(tx, id, force, false)
+		return err
+	}
+	deletion := k.deletionOf(tx, id)
+	if deletion == uuid.Nil || k.set.Restoring == nil {
+		err = restore()
+		return doc, err
+	}
+	if err := k.checkReleased(tx, id); err != nil {
+		return doc, err
+	}
+	if err := k.set.Restoring(tx, deletion, id, restore); err != nil {
+		return doc, err
+	}
+	return k.Table.Get(tx, id) // it may have referred to itself
 }
 
 // restore is Restore that also returns the fields that the record has lost. withoutID takes its external_id, too.
@@ -184,8 +205,17 @@ func (k *Kind[T]) putBack(
 		return doc, nil, err
 	}
 	lost = k.shape.Diff(&was, &rec)
+	fields := lost
+	if k.revive != nil {
+		if err := k.revive(tx, &rec, force); err != nil {
+			return doc, nil, err
+		}
+		fields = k.shape.Diff(&was, &rec)
+	}
 	headOf(&rec).UpdatedAt = shape.At(tx.Now())
-	doc, err = k.Table.InsertAgain(tx, id, rec, before, lost)
+	if doc, err = k.Table.InsertAgain(tx, id, rec, before, fields); err == nil {
+		k.table.JournalLast(tx)
+	}
 	if err == nil && k.mayRestore != nil {
 		err = k.mayRestore(tx, id, before, doc.JSON, force)
 	}
@@ -213,7 +243,7 @@ func (k *kind) checkReleased(tx *store.Tx, id uuid.UUID) error {
 			return err
 		}
 		for i := range tombs {
-			if tombs[i].Value == id.String() {
+			if tombs[i].Value == id.String() || bytes.Equal(tombs[i].Prefix, id[:]) {
 				return &fault.Error{Code: fault.Unavailable, Wait: time.Second,
 					Message: "references to this " + k.Object + " are still being removed; try again in a moment"}
 			}
@@ -264,13 +294,23 @@ func (k *Kind[T]) Erase(tx *store.Tx, id uuid.UUID, cond Precondition) error {
 // EraseTrashed removes a record from the trash.
 func (k *Kind[T]) EraseTrashed(tx *store.Tx, id uuid.UUID) error {
 	old, err := k.trash.Get(tx, id)
-	if store.IsDamagedRecord(err) {
-		return tx.DeleteDamaged(k.trash.Name(), id)
+	switch {
+	case store.IsDamagedRecord(err):
+		err = tx.DeleteDamaged(k.trash.Name(), id)
+	case err != nil:
+		return k.missing(tx, id, err)
+	default:
+		err = k.trash.Delete(tx, old)
 	}
 	if err != nil {
-		return k.missing(tx, id, err)
+		return err
 	}
-	return k.trash.Delete(tx, old)
+	return k.forgetRecord(tx, id)
+}
+
+// IsTrashed reports whether a record is in the trash.
+func (k *Kind[T]) IsTrashed(tx *store.Tx, id uuid.UUID) bool {
+	return k.trash != nil && k.trash.Has(tx, id)
 }
 
 // Trashed calls fn for every record in the trash.
@@ -345,7 +385,14 @@ func (k *kind) expire(tx *store.Tx, now time.Time, retention time.Duration, limi
 		}
 	}
 	for _, id := range ids {
-		if err := k.table.DeleteUntyped(tx, id); err != nil && !store.IsDamagedRecord(err) {
+		err := k.table.DeleteUntyped(tx, id)
+		if store.IsDamagedRecord(err) {
+			continue
+		}
+		if err == nil {
+			err = k.forgetRecord(tx, id)
+		}
+		if err != nil {
 			return 0, err
 		}
 	}

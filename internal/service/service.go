@@ -122,7 +122,7 @@ func Open(cfg Config, opt Options) (*Service, error) {
 		turn.UseSpareThreads()
 	}
 	s := &Service{Config: cfg, Log: log}
-	s.Kinds = &record.Set{Losing: s.losing}
+	s.Kinds = &record.Set{Losing: s.losing, Deleting: s.deleting, Restoring: s.restoring}
 	if !opt.New {
 		if err := cfg.checkStoreExists(); err != nil {
 			return nil, err
@@ -309,7 +309,7 @@ func (c *Config) checkStoreExists() error {
 // file with damaged pages is rebuilt.
 func OpenStore(dir string, cfg Config, log *slog.Logger, rebuild bool) (*Service, error) {
 	s := &Service{Log: log}
-	s.Kinds = &record.Set{Losing: s.losing}
+	s.Kinds = &record.Set{Losing: s.losing, Deleting: s.deleting, Restoring: s.restoring}
 	st, err := store.Open(dir, store.Options{
 		MustExist: true, Rebuild: rebuild, Log: log, Events: func(tx *store.Tx, e store.Event) error { return s.Webhooks.Emit(tx, e) },
 	})

@@ -131,7 +131,9 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 		},
 	})
 	s.Bulk = bulk.New(st, s.Operations, bulk.TargetOf(s.CRM.Accounts), bulk.TargetOf(s.CRM.Contacts), bulk.TargetOf(s.CRM.Opportunities),
-		bulk.TargetOf(s.CRM.Tasks), bulk.TargetOf(s.CRM.Meetings), bulk.Target{Entity: "sequences", Update: s.Sequences.CorrectTo})
+		bulk.TargetOf(s.CRM.Tasks), bulk.TargetOf(s.CRM.Meetings), bulk.TargetOf(s.CRM.Tags), bulk.TargetOf(s.CRM.Fields),
+		bulk.TargetOf(s.Outreach.Audiences), bulk.TargetOf(s.Outreach.Templates), bulk.TargetOf(s.Outreach.Campaigns),
+		bulk.Target{Entity: "sequences", Update: s.Sequences.CorrectTo})
 	hooks := cfg.Webhooks
 	s.Webhooks, err = webhook.New(st, s.Kinds, slices.Concat(s.Kinds.Sources(), s.Previews.Sources(), s.Files.Sources(), s.Sequences.Sources()), webhook.Options{
 		AllowPrivateNetworks: hooks.AllowPrivateNetworks, Timeout: hooks.Timeout, RetrySchedule: hooks.RetrySchedule,
@@ -167,6 +169,16 @@ func (s *Service) remerge(tx *store.Tx, data json.RawMessage) error {
 		return err
 	}
 	return s.Sequences.ContactDeleted(tx, u.ID)
+}
+
+// deleting is called for the deletion of a record from which others lose values.
+func (s *Service) deleting(tx *store.Tx, entity string, id uuid.UUID, remove func() error) error {
+	return s.Operations.Delete(tx, entity, id, remove)
+}
+
+// restoring is called when a record is restored that an operation has deleted.
+func (s *Service) restoring(tx *store.Tx, deletion, id uuid.UUID, restore func() error) error {
+	return s.Undos.Restore(tx, deletion, id, restore)
 }
 
 // losing is called before records lose a value that was deleted.

@@ -55,10 +55,18 @@ func (u *Undos) Start(tx *store.Tx, id uuid.UUID, dryRun bool) (doc store.Doc[op
 	if err != nil {
 		return doc, err
 	}
-	op := target.Record
-	if err := u.check(tx, &op); err != nil {
+	if err := u.check(tx, &target.Record); err != nil {
 		return doc, err
 	}
+	if doc, err = u.begin(tx, target, dryRun); err == nil {
+		_, err = tx.Enqueue(Job, tx.Now(), jobBody{doc.ID})
+	}
+	return doc, err
+}
+
+// begin stores the undo of an Operation.
+func (u *Undos) begin(tx *store.Tx, target store.Doc[operation.Operation], dryRun bool) (doc store.Doc[operation.Operation], err error) {
+	op, id := target.Record, target.ID
 	steps, err := countSteps(tx, id)
 	if err != nil {
 		return doc, err
@@ -66,19 +74,56 @@ func (u *Undos) Start(tx *store.Tx, id uuid.UUID, dryRun bool) (doc store.Doc[op
 	last, _ := tx.LastJournalPart(id)
 	doc, err = u.operations.Begin(tx, operation.Operation{
 		Kind: operation.Undo, Entity: op.Entity, DryRun: dryRun, Matched: steps, UndoOf: uuid.NullUUID{UUID: id, Valid: true},
-		State: operation.State{Undo: &operation.Cursor{Part: int(last)}, Merged: op.State.Merged},
+		State: operation.State{Undo: &operation.Cursor{Part: int(last)}, Deleted: op.State.Deleted, Merged: op.State.Merged},
 	})
-	if err != nil {
+	if err != nil || dryRun {
 		return doc, err
 	}
-	if !dryRun {
-		op.UndoneBy = uuid.NullUUID{UUID: doc.ID, Valid: true}
-		if _, err := u.operations.Put(tx, target, op); err != nil {
-			return doc, err
-		}
-	}
-	_, err = tx.Enqueue(Job, tx.Now(), jobBody{doc.ID})
+	op.UndoneBy = uuid.NullUUID{UUID: doc.ID, Valid: true}
+	_, err = u.operations.Put(tx, target, op)
 	return doc, err
+}
+
+// Restore calls restore, which puts a deleted record back, and undoes what else its deletion has changed: the first changes
+// at once, the others in a job. If the Operation has deleted other records too, or can be undone no longer, Restore only
+// calls restore. It implements record.RestorationHook.
+func (u *Undos) Restore(tx *store.Tx, deletion, id uuid.UUID, restore func() error) error {
+	target, err := u.operations.Table.Get(tx, deletion)
+	if fault.CodeOf(err) == fault.NotFound || store.IsDamagedRecord(err) {
+		return restore()
+	}
+	if err != nil {
+		return err
+	}
+	// An undo that could not put the record back has put nothing else back. It is tried again.
+	if op := &target.Record; op.State.Deleted != id || !op.UndoableUntil.Valid() || !op.UndoableUntil.Std().After(tx.Now()) {
+		return restore()
+	}
+	doc, err := u.begin(tx, target, false)
+	if err != nil {
+		return err
+	}
+	by := tx.Actor().OperationID
+	if by == uuid.Nil {
+		tx.ActForUndo(doc.ID) // with the record itself, so that undoing the undo deletes it again
+	}
+	if err = restore(); err == nil {
+		tx.ActForUndo(doc.ID)
+		err = u.undoFirst(tx, target, doc.ID)
+	}
+	tx.ActFor(by)
+	return err
+}
+
+// undoFirst undoes the first changes of an undo, and leaves the others to its job.
+func (u *Undos) undoFirst(tx *store.Tx, target store.Doc[operation.Operation], id uuid.UUID) error {
+	r := &run{Undos: u, id: id, undoing: record.Undoing{Operation: target.ID, Since: target.Record.CreatedAt.Std(), Restored: target.Record.State.Deleted}}
+	ended, err := r.step(tx)
+	if err != nil || ended {
+		return err
+	}
+	_, err = tx.Enqueue(Job, tx.Now(), jobBody{id})
+	return err
 }
 
 // check refuses an Operation that cannot be undone.
