@@ -187,7 +187,10 @@ func (a *API) operationOperations() []Operation {
 			Name: "undo_operation", Method: http.MethodPost, Path: path + "/{id}/undo", Access: identity.Write, Status: http.StatusAccepted,
 			Codes:   []fault.Code{fault.NotUndoable, fault.OperationRunning, fault.AlreadyUndone, fault.UndoConflict},
 			Summary: "Undo a bulk operation, an import, a merge, or an undo, in the background; nobody is written to because of it",
-		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in UndoBody) (store.Doc[operation.Operation], error) {
+		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in UndoBody) (store.Doc[operation.Operation], error) {
+			if err := a.mayUndo(c, tx, id); err != nil {
+				return store.Doc[operation.Operation]{}, err
+			}
 			return a.Undos.Start(tx, id, in.DryRun)
 		})),
 		list[operation.Operation](Operation{
@@ -213,4 +216,13 @@ func (a *API) operationOperations() []Operation {
 			return a.OperationLog.Cancel(tx, id)
 		})),
 	}
+}
+
+// mayUndo refuses the undo of an operation on custom fields to those who may not delete and restore them.
+func (a *API) mayUndo(c *call, tx *store.Tx, id uuid.UUID) error {
+	doc, err := a.OperationLog.Table.Get(tx, id)
+	if err == nil && string(doc.Record.Entity) == a.CRM.Fields.Entity && !c.principal.Access.Covers(identity.Admin) {
+		err = forbidden(identity.Admin)
+	}
+	return err
 }

@@ -84,6 +84,10 @@ func TestAudienceLife(t *testing.T) {
 	if n := shared.total(t, "/v1/audiences/list", map[string]any{"search": name}); n != 0 {
 		t.Errorf("%v audiences are left", n)
 	}
+	b.click(".toast button", "Undo")
+	b.until(`document.querySelector('h1')?.innerText === ` + quote(name+" 3"))
+	b.click("button", "History")
+	b.until(`['Restored by', 'Deleted by', 'Created by'].every((text) => document.querySelector('dialog')?.innerText.includes(text))`)
 }
 
 // waiting makes a running campaign whose only step is a call, which waits for a person, for a new contact.

@@ -369,14 +369,19 @@ func (o *Outreach) MoveMember(tx *store.Tx, contact, into uuid.UUID) error {
 // dropMembersJob is the kind of job that drops the members of a deleted audience.
 const dropMembersJob = "audience.drop"
 
-// maxDroppedMembers is how many members are dropped in one transaction, so other writers do
-// not wait noticeably.
-const maxDroppedMembers = 5_000
+const (
+	// maxDroppedMembers is how many members are dropped in one transaction, so other writers do
+	// not wait noticeably.
+	maxDroppedMembers = 5_000
+	// maxDroppedAtOnce is how many members an audience loses in the transaction that deletes it for good, perhaps with many
+	// others.
+	maxDroppedAtOnce = 500
+)
 
 // startDroppingMembers drops the members of a deleted audience. A job drops what does not fit into
 // this transaction.
 func (o *Outreach) startDroppingMembers(tx *store.Tx, audience uuid.UUID) error {
-	more, err := o.members.Drop(tx, audience, maxDroppedMembers)
+	more, err := o.members.Drop(tx, audience, maxDroppedAtOnce)
 	if err == nil && more {
 		_, err = tx.Enqueue(dropMembersJob, tx.Now(), audience)
 	}

@@ -13,6 +13,8 @@ import { may, update } from '../state.js';
 import { number, t, tn } from '../text.js';
 import { deleteUsed } from '../uses.js';
 import { withTags } from './entities.js';
+import { openHistory } from './history.js';
+import { deleted } from './undo.js';
 
 /** The fields of contacts, with the names of tags. */
 const contactFields = async () => withTags(await schemaOf('contacts'), await tags()).fields;
@@ -86,7 +88,7 @@ function audienceView(model) {
   const { audience: a, table, campaigns } = model;
   return html`<div class="page list-page">
     ${heading({ up: ['/audiences', t('Audiences')], title: html`${a.name} <span class="soft">${number(a.contact_count)}</span>`, actions: may('write') && html`
-      ${button(t('Rename…'), () => rename(model))}${button(a.status === 'active' ? t('Archive') : t('Activate'), () => setStatus(model, a.status === 'active' ? 'archived' : 'active'))}
+      ${button(t('History'), () => openHistory('audiences', a.name, model.path))}${button(t('Rename…'), () => rename(model))}${button(a.status === 'active' ? t('Archive') : t('Activate'), () => setStatus(model, a.status === 'active' ? 'archived' : 'active'))}
       ${button(t('Delete…'), () => deleteAudience(model), 'danger')}` })}
     <p class="chips"><span class="soft">${campaigns.length ? t('Campaigns:') : t('No campaign sends to this audience.')}</span>
       ${campaigns.map((/** @type {Item} */ c) => html`<a class="chip" href=${link(`/campaigns/${c.id}`)} dir="auto">${status(c.held ? 'held' : c.status, c.name)}</a>`)}</p>
@@ -156,7 +158,8 @@ async function rename({ path, audience }) {
 /** @param {Item} model */
 async function deleteAudience(model) {
   const { path, audience } = model;
-  if (!await deleteUsed({ path, title: t('Delete {name}?', { name: audience.name }), text: t('The contacts stay. This cannot be undone.'), action: t('Delete the audience') })) return;
+  if (!await deleteUsed({ path, title: t('Delete {name}?', { name: audience.name }), text: t('The contacts stay. You can restore the audience with its contacts from the trash for 30 days.'), action: t('Delete the audience') })) return;
   drop(model);
   await go('/audiences');
+  deleted(audience.name, path, `/audiences/${audience.id}`);
 }

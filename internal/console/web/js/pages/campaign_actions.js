@@ -9,6 +9,7 @@ import { dateTime } from '../format.js';
 import { go, link, reload } from '../router.js';
 import { may, session, update } from '../state.js';
 import { number, t, tn, why } from '../text.js';
+import { deleted } from './undo.js';
 
 const planEvery = 60_000; // milliseconds between two plans, at least
 
@@ -271,12 +272,13 @@ export async function retry(model) {
 }
 
 /** @param {Item} model */
-export async function deleteDraft(model) {
+export async function deleteCampaign(model) {
   const title = t('Delete {name}?', { name: model.campaign.name });
-  const text = t('This cannot be undone.');
+  const text = t('You can restore it with its people and messages from the trash for 30 days.');
   if (!(await confirm({ title, text, action: t('Delete the campaign'), danger: true }))) return;
   await remove(at(model));
   await go('/campaigns');
+  deleted(model.campaign.name, at(model), `/campaigns/${model.campaign.id}`);
 }
 
 /** Changes the name and the sender. @param {Item} model */

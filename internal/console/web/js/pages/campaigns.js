@@ -13,7 +13,7 @@ import {
   addAudience,
   admit,
   at,
-  deleteDraft,
+  deleteCampaign,
   editCampaign,
   end,
   planAgain,
@@ -26,6 +26,7 @@ import {
 import { clone, correctTemplate, reopen, restartMany } from './campaign_again.js';
 import { addressOf, peek, people, peopleBar, readPerson, stepName } from './campaign_people.js';
 import { person } from './campaign_person.js';
+import { openHistory } from './history.js';
 import { release } from './release.js';
 
 const every = 5000; // milliseconds between two readings of a running campaign
@@ -124,7 +125,7 @@ function actions(model) {
     ${s.messages_failed > 0 && button(t('Retry…'), () => retry(model))}
     ${c.status === 'active' && button(t('Pause'), () => setStatus(model, 'paused'))}
     ${hasEnded && button(t('Reopen…'), () => reopen(model))}
-    ${c.status === 'draft' && button(t('Delete…'), () => deleteDraft(model), 'danger')}
+    ${c.status === 'draft' && button(t('Delete…'), () => deleteCampaign(model), 'danger')}
     ${menu(t('More'), more(model))}
     ${canStart && button(c.status === 'paused' ? t('Resume…') : t('Start…'), () => start(model), 'primary')}`
   }`;
@@ -141,6 +142,8 @@ function more(model) {
     item(t('Copy…'), () => clone(model)),
     isRunning && item(t('Complete…'), () => end(model, 'completed')),
     now !== 'archived' && item(t('Archive…'), () => end(model, 'archived')),
+    item(t('History'), () => openHistory('campaigns', model.campaign.name, at(model))),
+    now === 'archived' && item(t('Delete…'), () => deleteCampaign(model)),
   ];
 }
 

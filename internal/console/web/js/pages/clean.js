@@ -12,7 +12,7 @@ import { encode } from '../query.js';
 import { go, link, reload } from '../router.js';
 import { may, update } from '../state.js';
 import { t, tn } from '../text.js';
-import { entities, namesOf, valueAt, withTags } from './entities.js';
+import { entities, kindOf, namesOf, valueAt, withTags } from './entities.js';
 import { frame } from './settings.js';
 import { followOperation, operationWith, undoOf } from './undo.js';
 
@@ -98,17 +98,30 @@ async function merge(model, merged) {
   await (model.ids ? go(`${kind.path}/${keep}`) : reload());
 }
 
-const kinds = ['contacts', 'accounts', 'opportunities', 'tasks', 'meetings'];
+const kinds = ['contacts', 'accounts', 'opportunities', 'tasks', 'meetings', 'audiences', 'templates', 'campaigns', 'tags', 'fields'];
+
+/** The kind of a tab of the trash. @param {string} name */
+const kindIn = (name) => /** @type {Entity} */ (kindOf(name));
+
+/** Whether the user may restore and delete records of a kind. @param {Entity} kind */
+const mayDelete = (kind) => may(kind.entity === 'fields' ? 'admin' : 'write');
+
+/** What tells deleted records of a kind apart beside their names. @param {Entity} kind @returns {[string, (r: Item) => string]} */
+const detailOf = ({ entity }) => /** @type {Record<string, [string, (r: Item) => string]>} */ ({
+  tags: [t('Of'), (r) => words(r.object_type)], fields: [t('Of'), (r) => `${words(r.entity)}, ${r.key}`], campaigns: [t('Status'), (r) => words(r.status)],
+  audiences: [t('Contacts'), (r) => String(r.contact_count)], 'sequence-templates': [t('Steps'), (r) => String(r.steps.length)],
+})[entity] || [t('Email or website'), (r) => r.email || r.website || ''];
 
 /** @type {PageModule} */
 export const trashPage = {
   title: () => t('Trash'),
   async load({ search }) {
-    const kind = entities[kinds.find((name) => name === search.get('kind')) || 'contacts'];
+    const kind = kindIn(kinds.find((name) => name === search.get('kind')) || 'contacts');
+    const [detail, detailIn] = detailOf(kind);
     /** @type {any} */
     const model = { kind, isEverything: false, table: new Table({
-      label: t('Trash'), selectable: may('write'), onSelect: () => { model.isEverything = false; update(); }, fetch: (page, page_size, signal) => trashed(kind, page, page_size, signal),
-      columns: [column('name', t('Name'), 240, nameOf), column('deleted_at', t('Deleted'), 160, (r) => when(r.deleted_at)), column('until', t('Kept until'), 160, (r) => when(Date.parse(r.deleted_at) + 30 * 24 * 60 * 60_000)), column('deleted_by', t('By'), 160, (r) => knownName(r.deleted_by)), column('email', t('Email or website'), 240, (r) => r.email || r.website || '')],
+      label: t('Trash'), selectable: mayDelete(kind), onSelect: () => { model.isEverything = false; update(); }, fetch: (page, page_size, signal) => trashed(kind, page, page_size, signal),
+      columns: [column('name', t('Name'), 240, nameOf), column('deleted_at', t('Deleted'), 160, (r) => when(r.deleted_at)), column('until', t('Kept until'), 160, (r) => when(Date.parse(r.deleted_at) + 30 * 24 * 60 * 60_000)), column('deleted_by', t('By'), 160, (r) => knownName(r.deleted_by)), column('email', detail, 240, detailIn)],
       onLoad: async (page) => { await resolveAll('users', page.data.map((r) => r.deleted_by)).catch(() => {}); model.table.draw(); update(); },
       empty: () => empty(t('Nothing is here. What you delete can be restored.')),
     }) };
@@ -119,7 +132,7 @@ export const trashPage = {
   keys: (model) => model.table.keys(() => {}),
   view(model) {
     const { kind, table } = model;
-    return frame('trash', html`${tabs(kinds.map((name) => [entities[name].title, `/settings/trash?kind=${name}`, name === kind.entity]))}<p class="soft">${table.total > 0 ? tn(table.total, '{n} deleted {kind}', '{n} deleted {title}', namesOf(kind)) : '\u00a0'}</p>${table.element}
+    return frame('trash', html`${tabs(kinds.map((name) => [kindIn(name).title, `/settings/trash?kind=${name}`, kindIn(name) === kind]))}<p class="soft">${table.total > 0 ? tn(table.total, '{n} deleted {kind}', '{n} deleted {title}', namesOf(kind)) : '\u00a0'}</p>${table.element}
       ${selected(model, (n) => html`${button(tn(n, 'Restore {n} {kind}', 'Restore {n} {title}', namesOf(kind)), () => restore(model, n), 'primary')}
         ${button(t('Delete permanently…'), () => erase(model), 'danger')}`, true)}`, null, 'list-page');
   },

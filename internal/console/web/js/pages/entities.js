@@ -37,6 +37,15 @@ export const entities = {
     quick: [[t('All'), ''], [t('Today'), 'f=starts_at:is_after:{today}&f=starts_at:is_before:{tomorrow}'], [t('Scheduled'), 'f=status:is:scheduled']] }),
 };
 
+/** Kinds of records that have no list page of their own. @type {Record<string, Entity>} */
+const others = {
+  tags: kind('tags', t('Tags'), t('tag'), [], '', { path: '/settings/tags' }), fields: kind('fields', t('Fields'), t('field'), [], '', { path: '/settings/fields' }),
+  'sequence-templates': entities.templates,
+};
+
+/** The kind of the records of an entity, if the console knows it. @param {string} entity @returns {Entity | undefined} */
+export const kindOf = (entity) => entities[entity] || others[entity];
+
 /** What one and several records are called. @param {Entity} of */
 export const namesOf = (of) => ({ kind: of.one, title: of.title.toLowerCase() });
 

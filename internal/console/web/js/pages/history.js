@@ -1,8 +1,10 @@
 // @ts-check
 // The timeline of a record: messages, tasks, meetings, and its changes with the values before and after.
+import { getPage, schemaOf, tags } from '../api.js';
+import { open } from '../components/dialog.js';
 import { knownName, resolveAll } from '../components/field.js';
 import { guessReference } from '../components/filter.js';
-import { soft } from '../components/parts.js';
+import { button, soft } from '../components/parts.js';
 import { html } from '../dom.js';
 import { because, dateTime, show, words } from '../format.js';
 import { link, setSearch } from '../router.js';
@@ -21,6 +23,14 @@ export async function readMentioned({ fields }, changes) {
     }
   }
   await Promise.all(Object.entries(ids).map(([entity, all]) => resolveAll(entity, all).catch(() => {})));
+}
+
+/** Shows the history of a record in a dialog. @param {string} entity @param {string} name @param {string} path of the record in the API */
+export async function openHistory(entity, name, path) {
+  const [schema, history, all] = await Promise.all([schemaOf(entity), getPage(`${path}/history?page_size=200`), tags()]);
+  await readMentioned(schema, history.data);
+  const model = { kind: { entity }, schema, history: history.data, timeline: [], tab: 'all', tags: all };
+  await open((close) => html`<div class="panel"><h2 dir="auto">${name}</h2>${past(model)}<div class="buttons">${button(t('Close'), () => close(null))}</div></div>`);
 }
 
 /** @param {Item} model */

@@ -1,10 +1,10 @@
 // @ts-check
 // The page of one record: its fields, what comes next, and what happened.
-import { ApiError, get, getPage, inWords, is, list, newKey, patch, post, remove, request, schemaOf, tags } from '../api.js';
+import { ApiError, get, getPage, inWords, is, list, patch, post, remove, request, schemaOf, tags } from '../api.js';
 import { confirm, FormState, open } from '../components/dialog.js';
 import { control, explain, knownName, nameOf, optionsOf, resolve, resolveAll, yesNo } from '../components/field.js';
 import { allowedValues, guessReference } from '../components/filter.js';
-import { button, failed, heading, inTrash, section, soft, status, toast } from '../components/parts.js';
+import { button, failed, heading, section, soft, status, toast } from '../components/parts.js';
 import { html, keyed } from '../dom.js';
 import { dateTime, fromInput, show, toInput, words } from '../format.js';
 import { go, link, reload } from '../router.js';
@@ -14,6 +14,7 @@ import { deleteUsed } from '../uses.js';
 import { actions, create } from './actions.js';
 import { entities, tagsFor, valueAt } from './entities.js';
 import { past, readMentioned } from './history.js';
+import { deleted } from './undo.js';
 
 /** @param {string} name @returns {PageModule} */
 function recordPage(name) {
@@ -279,18 +280,14 @@ async function deleteRecord(model) {
   const { kind } = model;
   const name = nameOf(model.record);
   const action = t('Delete this {kind}', { kind: kind.one });
-  const question = { path: model.path, title: t('Delete {name}?', { name }), text: inTrash(), action };
+  const question = { path: model.path, title: t('Delete {name}?', { name }), text: t('You can restore it from the trash for 30 days. Other records then get their references to it back.'), action };
   if (kind.entity === 'accounts') {
     if (!await deleteUsed(question)) return;
   } else {
     if (!await confirm({ ...question, danger: true })) return;
     await remove(model.path);
   }
-  const undo = async () => {
-    await post(`${model.path}/restore`, {}, { key: newKey() });
-    await go(`${kind.path}/${model.record.id}`);
-  };
-  toast(t('{name} deleted', { name }), { undo });
+  deleted(name, model.path, `${kind.path}/${model.record.id}`);
   void go(above(model), { replace: true }); // Back does not lead to what is gone
 }
 

@@ -12,6 +12,7 @@ import { t, tn, why } from '../text.js';
 import { deleteUsed } from '../uses.js';
 import { sections } from './entities.js';
 import { loadMail, mailView } from './mail.js';
+import { deleted } from './undo.js';
 
 /**
  * A part of the settings that is a list of records.
@@ -34,6 +35,13 @@ const asked = (title, action, act) => async () => {
 };
 /** Asks with what hangs on a record, then deletes it and shows the list again. @param {Parameters<typeof deleteUsed>[0]} question */
 const askedUsed = (question) => async () => { if (await deleteUsed(question)) await reload(); };
+
+/** As askedUsed for a tag or a field, which can be restored. @param {string} name @param {Parameters<typeof deleteUsed>[0]} question */
+const deletion = (name, question) => async () => {
+  if (!await deleteUsed({ ...question, text: t('You can restore it from the trash for 30 days, and records get it back.') })) return;
+  deleted(name, question.path);
+  await reload();
+};
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let soon;
 /** Shows the page again when what was sent has probably arrived. */
@@ -69,14 +77,14 @@ const parts = {
     fields: [{ name: 'entity', label: t('Of'), required: true, options: optionsOf(['contacts', 'accounts', 'opportunities', 'tasks', 'meetings']) }, { name: 'key', required: true, help: t('small letters, digits and underscores') }, { name: 'label' }, ...typeFields,
       { name: 'ai', label: t('Question'), help: t('only of accounts: research for a market fills the field with the answer') }],
     defaults: { entity: 'contacts', data_type: 'text' },
-    actions: (f) => may('admin') && button(t('Delete…'), askedUsed({ path: `/v1/fields/${f.id}`, title: t('Delete the field “{name}” and its values?', { name: f.label }), action: t('Delete the field') }), 'danger'),
+    actions: (f) => may('admin') && button(t('Delete…'), deletion(f.label, { path: `/v1/fields/${f.id}`, title: t('Delete the field “{name}” and its values?', { name: f.label }), action: t('Delete the field') }), 'danger'),
   },
   tags: {
     one: t('tag'), empty: t('No tags yet.'), load: listed('/v1/tags/list'), path: '/v1/tags',
     columns: [[t('Name'), (x) => html`<span class=${`tag ${x.color}`}>${x.name}</span>`], [t('Of'), (x) => words(x.object_type)]],
     fields: [{ name: 'name', required: true }, { name: 'color', required: true, options: optionsOf(['green', 'blue', 'red', 'yellow', 'purple', 'berry', 'peach', 'gray']) }, { name: 'object_type', label: t('Of'), required: true, options: optionsOf(['contact', 'account', 'opportunity', 'task', 'meeting']) }],
     defaults: { color: 'green', object_type: 'contact' },
-    actions: (x) => may('write') && button(t('Delete…'), askedUsed({ path: `/v1/tags/${x.id}`, title: t('Delete the tag “{name}” from all records?', { name: x.name }), action: t('Delete the tag') }), 'danger'),
+    actions: (x) => may('write') && button(t('Delete…'), deletion(x.name, { path: `/v1/tags/${x.id}`, title: t('Delete the tag “{name}” from all records?', { name: x.name }), action: t('Delete the tag') }), 'danger'),
   },
   suppressions: {
     one: t('suppression'), empty: t('Nobody is suppressed.'), load: listed('/v1/suppressions/list'), path: '/v1/suppressions',

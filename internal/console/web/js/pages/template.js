@@ -10,6 +10,8 @@ import { because, day, time, words } from '../format.js';
 import { go, link, reload, setSearch } from '../router.js';
 import { may, update } from '../state.js';
 import { number, t, tn } from '../text.js';
+import { openHistory } from './history.js';
+import { deleted } from './undo.js';
 import { deleteUsed } from '../uses.js';
 
 const types = ['auto_email', 'manual_email', 'call', 'task', 'auto_linkedin_connection', 'auto_linkedin_message', 'gift'];
@@ -128,7 +130,7 @@ function view(model) {
   return html`<div class="page full">
     ${heading({ up: ['/templates', t('Templates')], title: x.name || t('New template'), note: isNew ? '' : used ? html`${tn(used, 'used by {n} campaign:', 'used by {n} campaigns:')} ${model.campaigns.map((/** @type {Item} */ c, /** @type {number} */ i) => html`${i > 0 && ', '}<a href=${link(`/campaigns/${c.id}`)} dir="auto">${c.name}</a>`)}` : t('not used by a campaign'), actions: may('write') && html`
       ${model.isDirty && html`<span class="status warn">${t('not saved')}</span>`}
-      ${x.steps[model.step]?.type === 'auto_email' && button(t('Send to me'), () => test(model))}${!isNew && button(t('Delete…'), () => deleteTemplate(model), 'danger')}<button class="button primary" type="button" ?disabled=${!model.isDirty || model.isBusy} @click=${() => save(model)}>${t('Save')}</button>` })}
+      ${x.steps[model.step]?.type === 'auto_email' && button(t('Send to me'), () => test(model))}${!isNew && html`${button(t('History'), () => openHistory('sequence-templates', nameOf(x), model.path))}${button(t('Delete…'), () => deleteTemplate(model), 'danger')}`}<button class="button primary" type="button" ?disabled=${!model.isDirty || model.isBusy} @click=${() => save(model)}>${t('Save')}</button>` })}
     ${model.problem && html`<p class="notice bad" role="alert">${model.problem}</p>`}
     ${x.steps.length === 0 ? start(model) : html`
       <div class="columns">${may('write') && html`${field(formOf(x, model, ''), { name: 'name', required: true })}${field(formOf(x, model, ''), { name: 'description' })}`}
@@ -279,7 +281,8 @@ async function conflict(model) {
 
 /** @param {Item} model */
 async function deleteTemplate(model) {
-  if (!await deleteUsed({ path: model.path, title: t('Delete {name}?', { name: nameOf(model.template) }), text: t('This cannot be undone.'), action: t('Delete the template') })) return;
+  if (!await deleteUsed({ path: model.path, title: t('Delete {name}?', { name: nameOf(model.template) }), text: t('You can restore it from the trash for 30 days.'), action: t('Delete the template') })) return;
   model.isDirty = false;
   await go('/templates');
+  deleted(nameOf(model.template), model.path, `/templates/${model.template.id}`);
 }

@@ -6,15 +6,15 @@ import { button, failed, table, toast } from '../components/parts.js';
 import { html } from '../dom.js';
 import { follow } from '../foot.js';
 import { words } from '../format.js';
-import { current, link } from '../router.js';
+import { current, go, link, reload } from '../router.js';
 import { may } from '../state.js';
 import { number, t, tn } from '../text.js';
 import { sentence } from '../uses.js';
-import { entities, namesOf } from './entities.js';
+import { entities, kindOf, namesOf } from './entities.js';
 
 /** What one and several records of an operation are called. @param {string | null} entity */
 function namesIn(entity) {
-  const kind = entity && entities[entity];
+  const kind = entity && kindOf(entity);
   const name = words(entity || '').toLowerCase();
   return kind ? namesOf(kind) : { kind: name || t('record'), title: name || t('records') };
 }
@@ -75,6 +75,29 @@ export function followOperation(id, { done, more, ...work }) {
     void open((close) => html`<div class="panel"><h2>${result(o)}</h2>${sentences(kept)}${problemsOf(o, () => close(null))}${more?.(o, () => close(null))}
       <div class="buttons">${isUndoable(o) && button(t('Undo…'), () => { close(null); return askUndo(o); })}${button(t('Close'), () => close(null))}</div></div>`);
   } });
+}
+
+/**
+ * Says that a record was deleted, and offers to restore it.
+ * @param {string} name @param {string} path of the record in the API @param {string} [href] of its page; without one, the page that is shown is read again
+ */
+export function deleted(name, path, href) {
+  toast(t('{name} deleted', { name }), { undo: async () => {
+    await restore(path);
+    await (href ? go(href) : reload());
+  } });
+}
+
+/** Restores a record, when it has been taken out of all others. @param {string} path */
+async function restore(path) {
+  for (let left = 20; ; left--) {
+    try {
+      return await post(`${path}/restore`, {}, { key: newKey() });
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 'unavailable' || !left) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    }
+  }
 }
 
 /** The undo of a message about an operation, if it can be undone. @param {Item} o */
