@@ -346,7 +346,7 @@ func Object(text string) map[string]any {
 
 // UnsubscribePath returns the path of the unsubscribe link in a message. The API never shows it.
 func (o *Org) UnsubscribePath(message string) string {
-	link := o.app.Sequences.UnsubscribeLink(o.ID, uuid.MustParse(message))
+	link := o.app.Sequences.UnsubscribeLink(o.ID, uuid.MustParse(message), uuid.Nil)
 	return link[strings.LastIndex(link, "/u/"):]
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/address"
 	"prospector/store"
 )
 
@@ -102,6 +103,10 @@ func (e *Engine) RestoreOwnership(tx *store.Tx, data json.RawMessage) error {
 	if err := e.awaitStopJobs(tx); err != nil {
 		return err
 	}
+	written, err := e.writtenSince(tx, &o, &now)
+	if err != nil {
+		return err
+	}
 	owners := map[uuid.UUID]uuid.UUID{} // by sequence
 	err = e.withEngine(tx, func(x *engineTx) error {
 		changed := slices.DeleteFunc(slices.Clone(o.Sequences), func(s ownedSequence) bool { return !e.sequences.Has(tx, s.ID) })
@@ -112,7 +117,7 @@ func (e *Engine) RestoreOwnership(tx *store.Tx, data json.RawMessage) error {
 		}
 		for _, s := range changed {
 			owners[s.ID] = s.Contact
-			if err := x.update(s.ID, func(r *sequenceRun) error { return r.giveBack(&s, &o) }); err != nil {
+			if err := x.update(s.ID, func(r *sequenceRun) error { return r.giveBack(&s, &o, written) }); err != nil {
 				return err
 			}
 		}
@@ -130,16 +135,45 @@ func (e *Engine) RestoreOwnership(tx *store.Tx, data json.RawMessage) error {
 	return e.outreach.RejoinContact(tx, o.Contacts[0], o.Joins)
 }
 
-// giveBack makes the sequence that of its owner again. It keeps the addresses that it has claimed, but for those that
-// belong to another one.
-func (r *sequenceRun) giveBack(to *ownedSequence, o *ownership) error {
-	addresses := slices.Clone(to.Addresses)
-	for _, address := range r.s.state.Addresses {
-		isOthers := slices.ContainsFunc(o.Sequences, func(s ownedSequence) bool { return slices.Contains(s.Addresses, address) })
-		if !isOthers {
-			addresses = append(addresses, address)
+// writtenAddresses are the addresses that sequences have written to, by addressKey.
+type writtenAddresses map[string]uuid.UUID
+
+// writtenSince returns the addresses that the sequences of an ownership have written to since.
+func (e *Engine) writtenSince(tx *store.Tx, before, now *ownership) (writtenAddresses, error) {
+	known := map[uuid.UUID]bool{}
+	for _, m := range before.Messages {
+		known[m.ID] = true
+	}
+	var since []uuid.UUID
+	for _, m := range now.Messages {
+		if !known[m.ID] {
+			since = append(since, m.ID)
 		}
 	}
+	slices.SortFunc(since, store.CompareIDs)
+	written := writtenAddresses{}
+	return written, e.messages.Each(tx, since, func(doc store.Doc[Message]) error {
+		if m := &doc.Record; m.Status != MessageFailed {
+			written[string(addressKey(m.CampaignID, address.Key(string(m.To))))] = m.SequenceID
+		}
+		return nil
+	})
+}
+
+// giveBack makes the sequence that of its owner again. It keeps the addresses that it has claimed since, but for those
+// that belong to another one. An address belongs to the sequence that has written to it since, so that nobody gets the
+// same email from another one.
+func (r *sequenceRun) giveBack(to *ownedSequence, o *ownership, written writtenAddresses) error {
+	isOthers := func(address string) bool {
+		if by, isWritten := written[string(addressKey(r.s.CampaignID, address))]; isWritten {
+			return by != r.s.ID
+		}
+		return !slices.Contains(to.Addresses, address) &&
+			slices.ContainsFunc(o.Sequences, func(s ownedSequence) bool { return slices.Contains(s.Addresses, address) })
+	}
+	addresses := slices.DeleteFunc(slices.Concat(to.Addresses, r.s.state.Addresses), isOthers)
+	slices.Sort(addresses)
+	addresses = slices.Compact(addresses)
 	from := r.s.ContactID
 	r.s.ContactID, r.s.state.Superseded, r.s.state.Addresses = to.Contact, to.Superseded, addresses
 	for i := range r.s.History {

@@ -210,13 +210,13 @@ func domainOf(email string) string { return email[strings.LastIndexByte(email, '
 func (r *sequenceRun) email(m *Message, from *sender) *mail.Message {
 	return &mail.Message{
 		ID: m.state.HeaderID, Date: r.x.tx.Now(), Subject: string(m.Subject),
-		Body:       r.x.engine.revealLink(string(m.Body), r.x.tx.Org(), m.ID),
+		Body:       r.x.engine.revealLink(string(m.Body), r.x.tx.Org(), m.ID, m.ContactID),
 		References: m.state.References,
 		From:       mail.Address{Name: from.address.Name, Email: m.From},
 		To: mail.Address{
 			Name: strings.TrimSpace(r.recipient.FirstName + " " + r.recipient.LastName), Email: m.To,
 		},
-		Unsubscribe: r.x.engine.UnsubscribeLink(r.x.tx.Org(), m.ID),
+		Unsubscribe: r.x.engine.UnsubscribeLink(r.x.tx.Org(), m.ID, m.ContactID),
 	}
 }
 

@@ -20,12 +20,16 @@ import (
 	"prospector/store"
 )
 
-// An unsubscribe token contains the ids of the organization and the message, and a signature with
-// the installation's secret. No token needs to be stored, and nobody else can create one.
+// An unsubscribe token contains the ids of the organization, the message and the contact, and a signature with
+// the installation's secret. No token needs to be stored, and nobody else can create one. The contact is for messages
+// that a restored backup does not have.
 const (
-	signedBytes = 32 // the two ids
-	tokenBytes  = 48 // with the signature
+	idBytes        = 16
+	signatureBytes = 16
 )
+
+// linkIDs are what a token contains. Tokens of earlier versions have no contact.
+type linkIDs struct{ org, message, contact uuid.UUID }
 
 // unsubscribed is the reason of the suppression that unsubscribing creates.
 const unsubscribed = "unsubscribed"
@@ -38,22 +42,24 @@ type signer struct{ secret []byte }
 func (s *signer) sign(data []byte) []byte {
 	mac := hmac.New(sha256.New, s.secret)
 	mac.Write(data)
-	return mac.Sum(nil)[:tokenBytes-signedBytes]
+	return mac.Sum(nil)[:signatureBytes]
 }
 
-// token returns the token of a message.
-func (s *signer) token(org, message uuid.UUID) string {
-	ids := store.PairKey(org, message)
-	return tokenEncoding.EncodeToString(append(ids, s.sign(ids)...))
+func (s *signer) token(ids linkIDs) string {
+	signed := slices.Concat(ids.org[:], ids.message[:], ids.contact[:])
+	return tokenEncoding.EncodeToString(append(signed, s.sign(signed)...))
 }
 
 // open returns what a token contains. ok is false if the token is not valid.
-func (s *signer) open(token string) (org, message uuid.UUID, ok bool) {
+func (s *signer) open(token string) (ids linkIDs, ok bool) {
 	raw, err := tokenEncoding.DecodeString(token)
-	if err != nil || len(raw) != tokenBytes || !hmac.Equal(raw[signedBytes:], s.sign(raw[:signedBytes])) {
-		return uuid.Nil, uuid.Nil, false
+	size := len(raw) - signatureBytes
+	if err != nil || size != 2*idBytes && size != 3*idBytes || !hmac.Equal(raw[size:], s.sign(raw[:size])) {
+		return ids, false
 	}
-	return uuid.UUID(raw[:16]), uuid.UUID(raw[16:signedBytes]), true
+	ids.org, ids.message = uuid.UUID(raw[:idBytes]), uuid.UUID(raw[idBytes:2*idBytes])
+	copy(ids.contact[:], raw[2*idBytes:size])
+	return ids, true
 }
 
 // linkPath is the path of unsubscribe links. hiddenToken stands for the token in everything that is
@@ -64,8 +70,8 @@ const (
 )
 
 // UnsubscribeLink returns the link with which the recipient of a message unsubscribes.
-func (e *Engine) UnsubscribeLink(org, message uuid.UUID) string {
-	return strings.TrimSuffix(e.HiddenLink(), hiddenToken) + e.unsubscribing.token(org, message)
+func (e *Engine) UnsubscribeLink(org, message, contact uuid.UUID) string {
+	return strings.TrimSuffix(e.HiddenLink(), hiddenToken) + e.unsubscribing.token(linkIDs{org, message, contact})
 }
 
 // HiddenLink returns what stands for an unsubscribe link in what is stored and shown.
@@ -74,8 +80,8 @@ func (e *Engine) HiddenLink() string {
 }
 
 // revealLink returns a stored text of a message with its unsubscribe link.
-func (e *Engine) revealLink(text string, org, message uuid.UUID) string {
-	return strings.ReplaceAll(text, linkPath+hiddenToken, linkPath+e.unsubscribing.token(org, message))
+func (e *Engine) revealLink(text string, org, message, contact uuid.UUID) string {
+	return strings.ReplaceAll(text, linkPath+hiddenToken, linkPath+e.unsubscribing.token(linkIDs{org, message, contact}))
 }
 
 // hideToken hides the token of an unsubscribe link in a text, such as an answer that quotes the email.
@@ -122,40 +128,51 @@ type Unsubscription struct {
 // Unsubscription returns whether the recipient of a token's message has unsubscribed: both the
 // contact, if it still exists and can be read, and the address. An invalid token fails with not_found.
 func (e *Engine) Unsubscription(token string) (u Unsubscription, err error) {
-	org, message, ok := e.unsubscribing.open(token)
+	ids, ok := e.unsubscribing.open(token)
 	if !ok {
 		return u, fault.ErrNotFound
 	}
-	err = e.store.View(org, func(tx *store.Tx) error {
-		m, err := e.messages.Get(tx, message)
+	err = e.store.View(ids.org, func(tx *store.Tx) error {
+		contact, address, err := e.recipientOf(tx, ids)
 		if err != nil {
 			return err
 		}
-		_, optedOut, found, err := e.crm.Recipients(tx).Reach(m.Record.ContactID)
-		u.Done = (optedOut || !found) && e.outreach.Refusal(tx, m.Record.To, false) != ""
+		_, optedOut, found, err := e.crm.Recipients(tx).Reach(contact)
+		u.Done = (optedOut || !found) && e.outreach.Refusal(tx, address, false) != ""
 		if err != nil && !store.IsDamagedRecord(err) {
 			return err
 		}
-		o, err := e.identity.Organizations.Get(tx, org)
+		o, err := e.identity.Organizations.Get(tx, ids.org)
 		u.Organization = o.Record.Name
 		return err
 	})
 	return u, err
 }
 
+// recipientOf returns the contact and the address that the message of a link was sent to. If the store does not have the
+// message, because it was sent after the backup that was restored, they are those of the contact.
+func (e *Engine) recipientOf(tx *store.Tx, ids linkIDs) (contact uuid.UUID, address string, err error) {
+	m, err := e.messages.Get(tx, ids.message)
+	if err == nil || ids.contact == uuid.Nil || !isGone(err) {
+		return m.Record.ContactID, m.Record.To, err
+	}
+	doc, err := e.crm.Contacts.Get(tx, ids.contact)
+	return doc.ID, string(doc.Record.Email), err
+}
+
 // Unsubscribe opts out the recipient of a token's message: both the contact, if it still exists and
 // can be read, and the address. It is idempotent. An invalid token fails with not_found.
 func (e *Engine) Unsubscribe(ctx context.Context, token string, actor store.Actor) error {
-	org, message, ok := e.unsubscribing.open(token)
+	ids, ok := e.unsubscribing.open(token)
 	if !ok {
 		return fault.ErrNotFound
 	}
-	return e.store.Update(ctx, org, actor, func(tx *store.Tx) error {
-		m, err := e.messages.Get(tx, message)
+	return e.store.Update(ctx, ids.org, actor, func(tx *store.Tx) error {
+		contact, address, err := e.recipientOf(tx, ids)
 		if err != nil {
 			return err
 		}
-		doc, err := e.crm.Contacts.Get(tx, m.Record.ContactID)
+		doc, err := e.crm.Contacts.Get(tx, contact)
 		if err != nil && !isGone(err) {
 			return err
 		}
@@ -166,7 +183,10 @@ func (e *Engine) Unsubscribe(ctx context.Context, token string, actor store.Acto
 				return err
 			}
 		}
-		return e.crm.SuppressEmail(tx, m.Record.To, unsubscribed)
+		if address == "" { // of a contact without one
+			return nil
+		}
+		return e.crm.SuppressEmail(tx, address, unsubscribed)
 	})
 }
 
