@@ -27,7 +27,7 @@ type ForceQuery struct {
 
 // RestoreBody says how a record is restored.
 type RestoreBody struct {
-	Force bool `json:"force" rule:"default=false" doc:"Makes dynamic audiences static, with the contacts that they have, if a contact would join them because tags, its account or values were deleted since. Otherwise it is not restored, and the error is in_use."`
+	Force bool `json:"force" rule:"default=false" doc:"Makes dynamic audiences static, with the contacts that they have, if a contact would join them because tags, its account or values were deleted since, or because it gets them back. Otherwise the record is not restored, and the error is in_use. A dynamic audience whose filters name something that is gone becomes static, too."`
 }
 
 // trashOperations returns the operations on the deleted records of an entity, and the one that deletes a record. codes
@@ -105,7 +105,7 @@ func trashBulkOperation[T any](a *API, k *record.Kind[T]) Operation {
 func underscored(entity string) string { return strings.ReplaceAll(entity, "-", "_") }
 func spaced(entity string) string      { return strings.ReplaceAll(entity, "-", " ") }
 
-// restoreCodes returns in_use if the kind may refuse to restore a record.
+// restoreCodes returns in_use if the kind, or one that refers to it, may refuse to restore a record.
 func restoreCodes[T any](k *record.Kind[T]) []fault.Code {
 	if k.MayRefuseToRestore() {
 		return []fault.Code{fault.InUse}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,6 +68,7 @@ type mergeModel struct {
 	records    map[string]map[string]fields // by entity and id
 	trash      map[string]map[string]fields // deleted contacts and tasks
 	left       map[string][]string          // the audiences of deleted contacts
+	lost       map[string][]fields          // the records that referred to deleted ones
 	merged     map[string]string            // from the id of a merged record to that of the record it was merged into
 	external   map[string]string            // from an external id to the record that it was given to
 	audiences  map[string]map[string]bool   // the members by id
@@ -81,7 +83,7 @@ func newMergeModel(t *testing.T, seed int) *mergeModel {
 	m := &mergeModel{
 		t: t, r: rand.New(rand.NewPCG(uint64(seed), 11)), app: apptest.New(t),
 		records: map[string]map[string]fields{"accounts": {}}, trash: map[string]map[string]fields{"contacts": {}, "tasks": {}},
-		left: map[string][]string{}, merged: map[string]string{}, external: map[string]string{},
+		left: map[string][]string{}, lost: map[string][]fields{}, merged: map[string]string{}, external: map[string]string{},
 		audiences: map[string]map[string]bool{}, suppressed: map[string]bool{},
 		sequences: map[string]sequenceView{}, messages: map[string]messageView{},
 	}
@@ -374,6 +376,13 @@ func (m *mergeModel) delete(entity string) {
 	m.org.Write.Delete("/v1/" + entity + "/" + id).Is(204)
 	m.trash[entity][id] = m.records[entity][id]
 	delete(m.records[entity], id)
+	for referrer := range referring {
+		for _, f := range m.records[referrer] {
+			if field := strings.TrimSuffix(entity, "s") + "_id"; f[field] == id {
+				m.lost[id] = append(m.lost[id], f)
+			}
+		}
+	}
 	m.refer(entity, id, nil)
 	for audience, members := range m.audiences {
 		if members[id] {
@@ -405,6 +414,24 @@ func (m *mergeModel) restore(entity string) {
 		m.audiences[audience][id] = true
 	}
 	delete(m.left, id)
+	for _, f := range m.lost[id] {
+		if field := strings.TrimSuffix(entity, "s") + "_id"; f[field] == nil && m.isLive(f) {
+			f[field] = id
+		}
+	}
+	delete(m.lost, id)
+}
+
+// isLive reports whether a record that refers to others is not in the trash.
+func (m *mergeModel) isLive(rec fields) bool {
+	for referrer := range referring {
+		for _, f := range m.records[referrer] {
+			if reflect.ValueOf(f).Pointer() == reflect.ValueOf(rec).Pointer() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // survivor returns the record that a record lives on in.

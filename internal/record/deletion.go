@@ -17,8 +17,9 @@ import (
 type DeletionHook func(tx *store.Tx, entity string, id uuid.UUID, remove func() error) error
 
 // RestorationHook calls restore, which puts a record back, and undoes what else the operation has changed that deleted the
-// record. If the operation has deleted other records too, or cannot be undone any more, it only calls restore.
-type RestorationHook func(tx *store.Tx, deletion, id uuid.UUID, restore func() error) error
+// record. If the operation has deleted other records too, or cannot be undone any more, it only calls restore. force is that
+// of Restore.
+type RestorationHook func(tx *store.Tx, deletion, id uuid.UUID, force bool, restore func() error) error
 
 // isOperation reports whether the deletion of a record becomes an operation: the record goes to the trash, the transaction
 // belongs to no operation, and other records lose something.

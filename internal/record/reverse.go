@@ -16,8 +16,11 @@ import (
 type Undoing struct {
 	Operation uuid.UUID
 	Since     time.Time // when it began
-	Restored  uuid.UUID // a record that is back already
-	Dry       *Dry      // set for a dry run
+	// Guarded has Rules.MayRestore asked about records that get back what the deletion of another one took from them, with
+	// Force. What is refused stays as it is or, if Strict is set, is an error.
+	Guarded, Force, Strict bool
+	Restored               uuid.UUID // a record that is back already
+	Dry                    *Dry      // set for a dry run
 }
 
 // Dry remembers what a dry run would have done in its earlier transactions, which were all reverted.
@@ -58,8 +61,9 @@ type reverser interface {
 	takeAway(tx *store.Tx, u *Undoing, id uuid.UUID, isNew bool) (Reversal, error)
 	// bringBack restores a record that an operation deleted, or merged into another.
 	bringBack(tx *store.Tx, u *Undoing, id uuid.UUID) (Reversal, error)
-	// revert gives the fields of a record the values that they had before the changes, the newest of which is first.
-	revert(tx *store.Tx, u *Undoing, id uuid.UUID, changes []pastChange) (Reversal, error)
+	// revert gives the fields of a record the values that they had before the changes, the newest of which is first. If it
+	// is guarded, Rules.MayRestore may refuse that.
+	revert(tx *store.Tx, u *Undoing, id uuid.UUID, changes []pastChange, guarded bool) (Reversal, error)
 	remerge(tx *store.Tx, id, into uuid.UUID) error
 	removedBy(tx *store.Tx, id uuid.UUID) (operation uuid.UUID, err error)
 }
@@ -99,7 +103,7 @@ func (s *Set) Reverse(tx *store.Tx, u *Undoing, table string, number uint64) (r 
 	if len(updates) == 0 || updates[0].number != number {
 		return r, false, nil
 	}
-	r, err = k.reverser.revert(tx, u, c.ID, updates)
+	r, err = k.reverser.revert(tx, u, c.ID, updates, c.Swept && u.Guarded)
 	if u.Dry != nil && r.Undone {
 		u.Dry.reverted[c.ID] = true
 	}

@@ -18,7 +18,9 @@ import (
 // fieldValues are values of a record by field, as JSON.
 type fieldValues map[string]jsontext.Value
 
-func (k *Kind[T]) revert(tx *store.Tx, u *Undoing, id uuid.UUID, changes []pastChange) (r Reversal, err error) {
+func (k *Kind[T]) revert(
+	tx *store.Tx, u *Undoing, id uuid.UUID, changes []pastChange, guarded bool,
+) (r Reversal, err error) {
 	old, err := k.Table.Get(tx, id)
 	if fault.CodeOf(err) == fault.NotFound {
 		return k.lost(tx, id), nil
@@ -38,10 +40,19 @@ func (k *Kind[T]) revert(tx *store.Tx, u *Undoing, id uuid.UUID, changes []pastC
 		return r, err
 	}
 	for len(wanted) > 0 {
-		err := tx.Try(func() error { return k.setFields(tx, old, present, wanted) })
+		err := tx.Try(func() error {
+			doc, err := k.setFields(tx, old, present, wanted)
+			if err == nil && guarded && k.mayRestore != nil {
+				err = k.mayRestore(tx, id, old.JSON, doc.JSON, u.Force)
+			}
+			return err
+		})
 		if err == nil {
 			r.Undone = true
 			break
+		}
+		if guarded && u.Strict && fault.CodeOf(err) == fault.InUse {
+			return r, err
 		}
 		refused, err := refusal(err)
 		if err != nil {
@@ -216,7 +227,7 @@ func (k *Kind[T]) leaveOutReferences(tx *store.Tx, u *Undoing, name string, want
 }
 
 // setFields gives fields of a record other values.
-func (k *Kind[T]) setFields(tx *store.Tx, old store.Doc[T], present, wanted fieldValues) error {
+func (k *Kind[T]) setFields(tx *store.Tx, old store.Doc[T], present, wanted fieldValues) (doc store.Doc[T], err error) {
 	values := maps.Clone(present)
 	for name, value := range wanted {
 		if values[name] = value; value.Kind() == jsontext.KindNull && strings.HasPrefix(name, shape.CustomPrefix) {
@@ -225,22 +236,22 @@ func (k *Kind[T]) setFields(tx *store.Tx, old store.Doc[T], present, wanted fiel
 	}
 	public, err := json.Marshal(values)
 	if err != nil {
-		return err
+		return doc, err
 	}
 	kept, err := keep(&old.Record, nil)
 	if err != nil {
-		return err
+		return doc, err
 	}
 	var rec T
 	if err := k.decode(public, &kept, &rec); err != nil {
-		return err
+		return doc, err
 	}
 	body, p := shape.Value{Kind: shape.Object}, fault.Problems{}
 	for name, value := range wanted {
 		if strings.HasPrefix(name, shape.CustomPrefix) { // its definition may have changed
 			var v shape.Value
 			if err := json.Unmarshal(value, &v); err != nil {
-				return err
+				return doc, err
 			}
 			if v.Kind == shape.Absent {
 				v.Kind = shape.Null
@@ -249,8 +260,7 @@ func (k *Kind[T]) setFields(tx *store.Tx, old store.Doc[T], present, wanted fiel
 		}
 	}
 	if err := k.check(tx, &old.Record, &rec, body, &p); err != nil {
-		return err
+		return doc, err
 	}
-	_, err = k.Replace(tx, old, rec)
-	return err
+	return k.Replace(tx, old, rec)
 }

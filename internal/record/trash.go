@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -151,7 +152,8 @@ func scheduleTrashJob(tx *store.Tx) error {
 // again, as far as they still exist. References to records that are gone are empty; if a required one is among
 // them, Restore fails. A record that is not in the trash is not_found. force is passed to Rules.MayRestore.
 //
-// Records from which its deletion alone took a value get that back, unless they have another value since.
+// Records from which its deletion alone took a value get that back, unless they have another value since. Rules.MayRestore of
+// their kinds may refuse that, and so the restoration.
 func (k *Kind[T]) Restore(tx *store.Tx, id uuid.UUID, force bool) (doc store.Doc[T], err error) {
 	restore := func() (err error) {
 		doc, _, err = k.restore(tx, id, force, false)
@@ -165,7 +167,7 @@ func (k *Kind[T]) Restore(tx *store.Tx, id uuid.UUID, force bool) (doc store.Doc
 	if err := k.checkReleased(tx, id); err != nil {
 		return doc, err
 	}
-	if err := k.set.Restoring(tx, deletion, id, restore); err != nil {
+	if err := k.set.Restoring(tx, deletion, id, force, restore); err != nil {
 		return doc, err
 	}
 	return k.Table.Get(tx, id) // it may have referred to itself
@@ -231,8 +233,12 @@ func (k *Kind[T]) putBack(
 	return doc, lost, err
 }
 
-// MayRefuseToRestore reports whether the kind has a rule MayRestore.
-func (k *kind) MayRefuseToRestore() bool { return k.mayRestore != nil }
+// MayRefuseToRestore reports whether the kind, or one whose records get something back with its own, has a rule MayRestore.
+func (k *kind) MayRefuseToRestore() bool {
+	return k.mayRestore != nil || k.lossesOf != nil || slices.ContainsFunc(k.set.kinds, func(other *kind) bool {
+		return other.mayRestore != nil && slices.ContainsFunc(other.refs, func(f shape.Field) bool { return f.Ref == k.Entity && !f.Input })
+	})
+}
 
 // checkReleased refuses to restore a record while references to it are still being removed, because new references would
 // be removed with them.

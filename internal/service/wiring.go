@@ -177,8 +177,8 @@ func (s *Service) deleting(tx *store.Tx, entity string, id uuid.UUID, remove fun
 }
 
 // restoring is called when a record is restored that an operation has deleted.
-func (s *Service) restoring(tx *store.Tx, deletion, id uuid.UUID, restore func() error) error {
-	return s.Undos.Restore(tx, deletion, id, restore)
+func (s *Service) restoring(tx *store.Tx, deletion, id uuid.UUID, force bool, restore func() error) error {
+	return s.Undos.Restore(tx, deletion, id, force, restore)
 }
 
 // losing is called before records lose a value that was deleted.

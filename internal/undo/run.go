@@ -81,7 +81,9 @@ func (r *run) begin(ctx context.Context, org uuid.UUID) error {
 		}
 		r.by, isDry = op.Actor(), op.DryRun
 		r.by.Undo = true
-		r.undoing = record.Undoing{Operation: target.ID, Since: target.Record.CreatedAt.Std()}
+		r.undoing = record.Undoing{
+			Operation: target.ID, Since: target.Record.CreatedAt.Std(), Guarded: op.State.Deleted != uuid.Nil, Force: op.State.Force,
+		}
 		return nil
 	})
 	if err != nil || !isDry {

@@ -58,14 +58,16 @@ func (u *Undos) Start(tx *store.Tx, id uuid.UUID, dryRun bool) (doc store.Doc[op
 	if err := u.check(tx, &target.Record); err != nil {
 		return doc, err
 	}
-	if doc, err = u.begin(tx, target, dryRun); err == nil {
+	if doc, err = u.begin(tx, target, dryRun, false); err == nil {
 		_, err = tx.Enqueue(Job, tx.Now(), jobBody{doc.ID})
 	}
 	return doc, err
 }
 
 // begin stores the undo of an Operation.
-func (u *Undos) begin(tx *store.Tx, target store.Doc[operation.Operation], dryRun bool) (doc store.Doc[operation.Operation], err error) {
+func (u *Undos) begin(
+	tx *store.Tx, target store.Doc[operation.Operation], dryRun, force bool,
+) (doc store.Doc[operation.Operation], err error) {
 	op, id := target.Record, target.ID
 	steps, err := countSteps(tx, id)
 	if err != nil {
@@ -74,7 +76,7 @@ func (u *Undos) begin(tx *store.Tx, target store.Doc[operation.Operation], dryRu
 	last, _ := tx.LastJournalPart(id)
 	doc, err = u.operations.Begin(tx, operation.Operation{
 		Kind: operation.Undo, Entity: op.Entity, DryRun: dryRun, Matched: steps, UndoOf: uuid.NullUUID{UUID: id, Valid: true},
-		State: operation.State{Undo: &operation.Cursor{Part: int(last)}, Deleted: op.State.Deleted, Merged: op.State.Merged},
+		State: operation.State{Undo: &operation.Cursor{Part: int(last)}, Force: force, Deleted: op.State.Deleted, Merged: op.State.Merged},
 	})
 	if err != nil || dryRun {
 		return doc, err
@@ -86,8 +88,9 @@ func (u *Undos) begin(tx *store.Tx, target store.Doc[operation.Operation], dryRu
 
 // Restore calls restore, which puts a deleted record back, and undoes what else its deletion has changed: the first changes
 // at once, the others in a job. If the Operation has deleted other records too, or can be undone no longer, Restore only
-// calls restore. It implements record.RestorationHook.
-func (u *Undos) Restore(tx *store.Tx, deletion, id uuid.UUID, restore func() error) error {
+// calls restore. If a record among the first would join a dynamic audience, that is refused with in_use, or the audience
+// becomes static with force. It implements record.RestorationHook.
+func (u *Undos) Restore(tx *store.Tx, deletion, id uuid.UUID, force bool, restore func() error) error {
 	target, err := u.operations.Table.Get(tx, deletion)
 	if fault.CodeOf(err) == fault.NotFound || store.IsDamagedRecord(err) {
 		return restore()
@@ -99,7 +102,7 @@ func (u *Undos) Restore(tx *store.Tx, deletion, id uuid.UUID, restore func() err
 	if op := &target.Record; op.State.Deleted != id || !op.UndoableUntil.Valid() || !op.UndoableUntil.Std().After(tx.Now()) {
 		return restore()
 	}
-	doc, err := u.begin(tx, target, false)
+	doc, err := u.begin(tx, target, false, force)
 	if err != nil {
 		return err
 	}
@@ -109,15 +112,18 @@ func (u *Undos) Restore(tx *store.Tx, deletion, id uuid.UUID, restore func() err
 	}
 	if err = restore(); err == nil {
 		tx.ActForUndo(doc.ID)
-		err = u.undoFirst(tx, target, doc.ID)
+		err = u.undoFirst(tx, target, doc.ID, force)
 	}
 	tx.ActFor(by)
 	return err
 }
 
 // undoFirst undoes the first changes of an undo, and leaves the others to its job.
-func (u *Undos) undoFirst(tx *store.Tx, target store.Doc[operation.Operation], id uuid.UUID) error {
-	r := &run{Undos: u, id: id, undoing: record.Undoing{Operation: target.ID, Since: target.Record.CreatedAt.Std(), Restored: target.Record.State.Deleted}}
+func (u *Undos) undoFirst(tx *store.Tx, target store.Doc[operation.Operation], id uuid.UUID, force bool) error {
+	r := &run{Undos: u, id: id, undoing: record.Undoing{
+		Operation: target.ID, Since: target.Record.CreatedAt.Std(), Restored: target.Record.State.Deleted,
+		Guarded: true, Force: force, Strict: true,
+	}}
 	ended, err := r.step(tx)
 	if err != nil || ended {
 		return err
