@@ -264,11 +264,10 @@ func TestDocsExamples(t *testing.T) {
 			if name == "OPERATION_ID" {
 				maker = "tam-imports"
 			}
-			if makers[maker] != nil && strings.Contains(codes[0], "$"+name) {
-				vars[name] = makers[maker](org)
-			}
 			if strings.HasPrefix(op.Name, "restore_") && name == "ID" {
 				vars[name] = trashed(maker)(org)
+			} else if makers[maker] != nil && strings.Contains(codes[0], "$"+name) {
+				vars[name] = makers[maker](org)
 			}
 			if op.Name == "release_campaign" && name == "ID" {
 				vars[name] = newHeldCampaign(org)
