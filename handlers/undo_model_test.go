@@ -159,7 +159,9 @@ func (m *undoModel) undo(id string) (undo string, ok bool) {
 	}
 	undo = res.Is(202).ID()
 	m.interrupt()
-	m.org.Read.Get("/v1/operations/"+undo).Has(200, `{"data": {"status": "completed"}}`)
+	if res := m.org.Read.Get("/v1/operations/" + undo).Is(200); res.Text("data.status") != "completed" {
+		m.Fatalf("the undo of %s has not ended: %s\n%s", m.org.Read.Get("/v1/operations/"+id).Body, res.Body, m.app.Log)
+	}
 	return undo, true
 }
 
