@@ -57,6 +57,11 @@ var storeMetrics = []statMetric{
 		func(s *componentStats) float64 { return truth(s.store.DiskFull) },
 	},
 	{
+		"prospector_store_out_of_place", gauge,
+		"1 while writes are refused because the store file was removed, replaced or truncated, otherwise 0.",
+		func(s *componentStats) float64 { return truth(s.store.OutOfPlace) },
+	},
+	{
 		"prospector_store_damaged_records", gauge,
 		"Records that cannot be read, as far as they were found since the server started.",
 		func(s *componentStats) float64 { return float64(s.store.DamagedRecords) },
@@ -250,7 +255,8 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		c.show(to, &s, storeMetrics)
 		to <- durations(c.commits, s.store.Commits)
 	}
-	if s.index, err = c.api.Index.Stats(); err != nil {
+	isCut := s.store.OutOfPlace // the numbers that do not need the store are still shown
+	if s.index, err = c.api.Index.Stats(); err != nil && !isCut {
 		to <- prometheus.NewInvalidMetric(c.descs[indexMetrics[0].name], err)
 	} else {
 		c.show(to, &s, indexMetrics)
@@ -267,7 +273,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	for result, n := range s.mail.Results {
 		to <- prometheus.MustNewConstMetric(c.mails, counter, float64(n), result)
 	}
-	if s.hooks, err = c.api.Webhooks.Stats(); err != nil {
+	if s.hooks, err = c.api.Webhooks.Stats(); err != nil && !isCut {
 		to <- prometheus.NewInvalidMetric(c.attempts, err)
 		return
 	}

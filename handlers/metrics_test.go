@@ -133,6 +133,7 @@ func TestMetricsOfRequests(t *testing.T) {
 		"prospector_store_updates_total":                 3,
 		"prospector_store_commit_failures_total":         0,
 		"prospector_store_disk_full":                     0,
+		"prospector_store_out_of_place":                  0,
 		"prospector_store_commit_duration_seconds_count": 3,
 		`prospector_http_request_duration_seconds_bucket{operation="create_contact",status="201",le="+Inf"}`: 3,
 	})

@@ -52,12 +52,10 @@ func (s *Store) Snapshot(ctx context.Context, dir string, progress func(done, to
 	if err != nil {
 		return err
 	}
-	err = guard(func() error {
-		return s.db.View(func(btx *bolt.Tx) error {
-			total := btx.Size()
-			_, err := btx.WriteTo(&counted{ctx: ctx, w: f, report: func(done int64) { progress(done, total) }})
-			return err
-		})
+	err = s.read(func(btx *bolt.Tx) error {
+		total := btx.Size()
+		_, err := btx.WriteTo(&counted{ctx: ctx, w: f, report: func(done int64) { progress(done, total) }})
+		return err
 	})
 	return errors.Join(err, f.Sync(), f.Close())
 }

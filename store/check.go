@@ -38,11 +38,9 @@ func bucketName(k []byte) string {
 func (s *Store) CheckPages(fn func(problem string)) error {
 	for range checkPagesTries {
 		var w *pageWalk
-		err := guard(func() error {
-			return s.db.View(func(btx *bolt.Tx) (err error) {
-				w, err = s.walkAt(uint64(btx.ID()))
-				return err
-			})
+		err := s.read(func(btx *bolt.Tx) (err error) {
+			w, err = s.walkAt(uint64(btx.ID()))
+			return err
 		})
 		if err != nil {
 			return err

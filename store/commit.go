@@ -96,11 +96,7 @@ func answer(batch []*pending, err error) {
 // commitBatch takes and runs up to waiting Updates, commits them together and releases their callers. Those
 // that it does not take stay in the queue, where other organizations may have the next turn.
 func (s *Store) commitBatch(waiting int, take func(n int) []*pending) {
-	var btx *bolt.Tx
-	err := guard(func() (err error) {
-		btx, err = s.db.Begin(true)
-		return err
-	})
+	btx, err := s.begin()
 	if err != nil {
 		s.counts.failed.Add(1)
 		answer(take(waiting), err)
@@ -108,7 +104,7 @@ func (s *Store) commitBatch(waiting int, take func(n int) []*pending) {
 	}
 	var batch []*pending
 	watch := s.Stopwatch()
-	id, wrote, written, enqueued, committing := btx.ID(), 0, 0, false, false
+	id, size, wrote, written, enqueued, committing := btx.ID(), btx.Size(), 0, 0, false, false
 	err = guard(func() error {
 		for len(batch) < waiting && written <= maxBatchBytes {
 			began := watch()
@@ -163,11 +159,29 @@ func (s *Store) commitBatch(waiting int, take func(n int) []*pending) {
 		}
 	case committing:
 		s.setFull(nil, written)
+		err = s.stayedInPlace(size)
 	}
 	answer(batch, err)
 	if err == nil && enqueued {
 		s.signal()
 	}
+}
+
+// begin begins a transaction that writes, if the file is in its place.
+func (s *Store) begin() (btx *bolt.Tx, err error) {
+	if err := s.hasSize(s.file.Size()); err != nil { // bbolt would never release its locks without the meta pages
+		return nil, err
+	}
+	err = guard(func() error {
+		btx, err = s.db.Begin(true)
+		return err
+	})
+	if err == nil && btx.Size() > s.file.Size() {
+		if err = s.hasSize(btx.Size()); err != nil {
+			err = errors.Join(err, guard(btx.Rollback))
+		}
+	}
+	return btx, err
 }
 
 // nextTakes estimates how long the next Update takes by those of its organization before it, so that a short Update
@@ -226,11 +240,9 @@ func (s *Store) commitFailed(btx *bolt.Tx, id int, committing bool, written int,
 }
 
 func (s *Store) lastCommitted() (id int) {
-	_ = guard(func() error {
-		return s.db.View(func(btx *bolt.Tx) error {
-			id = btx.ID()
-			return nil
-		})
+	_ = s.read(func(btx *bolt.Tx) error {
+		id = btx.ID()
+		return nil
 	})
 	return id
 }

@@ -123,33 +123,31 @@ func (s *Store) Due(
 	now time.Time, limit int, skip func(Job) bool, order func(a, b uuid.UUID) int,
 ) (due []Job, next time.Time, err error) {
 	var unreadable []error
-	err = guard(func() error {
-		return s.db.View(func(btx *bolt.Tx) error {
-			var waiting jobQueue
-			waiting, next, unreadable = readDue(btx, now)
-			if order != nil {
-				slices.SortStableFunc(waiting.orgs, order)
-			}
-			for len(due) < limit && len(waiting.orgs) > 0 {
-				waiting.orgs = slices.DeleteFunc(waiting.orgs, func(org uuid.UUID) (done bool) {
-					if len(due) == limit {
+	err = s.read(func(btx *bolt.Tx) error {
+		var waiting jobQueue
+		waiting, next, unreadable = readDue(btx, now)
+		if order != nil {
+			slices.SortStableFunc(waiting.orgs, order)
+		}
+		for len(due) < limit && len(waiting.orgs) > 0 {
+			waiting.orgs = slices.DeleteFunc(waiting.orgs, func(org uuid.UUID) (done bool) {
+				if len(due) == limit {
+					return false
+				}
+				tx := newTx(s, btx, org)
+				for ids := waiting.jobs[org]; len(ids) > 0; ids = ids[1:] {
+					j, err := tx.Job(ids[0])
+					if err != nil {
+						unreadable = append(unreadable, fmt.Errorf("organization %s: %w", org, err))
+					} else if skip == nil || !skip(j) {
+						due, waiting.jobs[org] = append(due, j), ids[1:]
 						return false
 					}
-					tx := newTx(s, btx, org)
-					for ids := waiting.jobs[org]; len(ids) > 0; ids = ids[1:] {
-						j, err := tx.Job(ids[0])
-						if err != nil {
-							unreadable = append(unreadable, fmt.Errorf("organization %s: %w", org, err))
-						} else if skip == nil || !skip(j) {
-							due, waiting.jobs[org] = append(due, j), ids[1:]
-							return false
-						}
-					}
-					return true
-				})
-			}
-			return nil
-		})
+				}
+				return true
+			})
+		}
+		return nil
 	})
 	if len(due) == limit {
 		next = time.Time{}

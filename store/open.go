@@ -14,8 +14,6 @@ import (
 	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
-
-	"prospector/internal/fault"
 )
 
 // lockWait is how long Open waits for another process by default.
@@ -214,7 +212,7 @@ func (s *Store) openFile(mmap int) error {
 		return err
 	}
 	if there, err := os.Stat(s.path); err != nil || os.SameFile(have, there) {
-		s.file = have
+		s.file, s.handle = have, opened
 		return err
 	}
 	if err := s.db.Close(); err != nil {
@@ -274,44 +272,6 @@ func (s *Store) create(dir string) error {
 		return err
 	}
 	return syncDir(dir)
-}
-
-// InPlace returns an error if the file at the store's path is no longer the open one, or is shorter than it must be.
-// In the first case, everything that is written goes to a file that the next start does not find.
-func (s *Store) InPlace() error {
-	if err := s.hasSize(s.file.Size()); err != nil { // also protects bbolt from reading meta pages that are gone
-		return err
-	}
-	size := int64(0)
-	err := guard(func() error {
-		return s.db.View(func(btx *bolt.Tx) error {
-			size = btx.Size()
-			return nil
-		})
-	})
-	switch {
-	case errors.Is(err, berrors.ErrDatabaseNotOpen):
-		return errClosed
-	case err != nil:
-		return fault.New(fault.Unavailable, "the store file cannot be read")
-	}
-	return s.hasSize(size)
-}
-
-// hasSize returns an error unless the file at the store's path is the open one and has at least the size.
-func (s *Store) hasSize(size int64) error {
-	there, err := os.Stat(s.path)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return fault.New(fault.Unavailable, "the store file was removed while the server runs")
-	case err != nil:
-		return fault.New(fault.Unavailable, "the store file cannot be found")
-	case !os.SameFile(s.file, there):
-		return fault.New(fault.Unavailable, "the store file was replaced while the server runs")
-	case there.Size() < size:
-		return fault.New(fault.Unavailable, "the store file was truncated while the server runs")
-	}
-	return nil
 }
 
 func syncDir(dir string) error {

@@ -24,15 +24,13 @@ const maxTrashPerCommit = 5_000
 // Organizations returns the ids of all organizations.
 func (s *Store) Organizations() ([]uuid.UUID, error) {
 	var orgs []uuid.UUID
-	err := guard(func() error {
-		return s.db.View(func(btx *bolt.Tx) error {
-			return btx.Bucket(orgsBucket).ForEachBucket(func(k []byte) error {
-				org, err := uuid.FromBytes(k)
-				if org != uuid.Nil {
-					orgs = append(orgs, org)
-				}
-				return err
-			})
+	err := s.read(func(btx *bolt.Tx) error {
+		return btx.Bucket(orgsBucket).ForEachBucket(func(k []byte) error {
+			org, err := uuid.FromBytes(k)
+			if org != uuid.Nil {
+				orgs = append(orgs, org)
+			}
+			return err
 		})
 	})
 	return orgs, err

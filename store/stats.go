@@ -1,7 +1,7 @@
 package store
 
 import (
-	"os"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +15,7 @@ type Stats struct {
 	Updates       uint64 // that wrote something
 	Queued        int    // Updates that wait for their commit
 	DiskFull      bool   // the last commit failed because the disk is full
+	OutOfPlace    bool   // the file was removed, replaced or truncated; see InPlace
 	FileBytes     int64
 	FreeBytes     int64 // within the file; they are reused before it grows
 	// DamagedRecords is the number of unreadable records that were found since the store was opened.
@@ -37,25 +38,30 @@ type counts struct {
 	updates atomic.Uint64
 }
 
-// Stats returns the current statistics. It reads no records, and only the due times of jobs.
+// Stats returns the current statistics. It reads no records, and only the due times of jobs. Of a file that was
+// truncated it knows no jobs.
 func (s *Store) Stats() (Stats, error) {
 	st := Stats{Commits: s.counts.commits.Read(), FailedCommits: s.counts.failed.Load(), Updates: s.counts.updates.Load(), DamagedRecords: s.DamagedRecords()}
 	s.mu.Lock()
 	st.Queued, st.DiskFull = s.queue.Len(), s.full != nil
 	s.mu.Unlock()
-	file, err := os.Stat(s.path)
+	if err := s.InPlace(); errors.Is(err, errClosed) {
+		return st, err
+	}
+	st.OutOfPlace = s.isOutOfPlace()
+	file, err := s.handle.Stat() // also if it has another path now
 	if err != nil {
 		return st, err
 	}
-	st.FileBytes = file.Size()
-	err = guard(func() error {
-		return s.db.View(func(btx *bolt.Tx) error {
-			pages := s.db.Stats()
-			// The file grows ahead of its last page.
-			st.FreeBytes = int64(pages.FreePageN+pages.PendingPageN)*int64(s.db.Info().PageSize) + max(0, st.FileBytes-btx.Size())
-			st.Jobs = jobStats(btx, s.Now())
-			return nil
-		})
+	if st.FileBytes = file.Size(); s.place.truncated.Load() {
+		return st, nil
+	}
+	err = s.read(func(btx *bolt.Tx) error {
+		pages := s.db.Stats()
+		// The file grows ahead of its last page.
+		st.FreeBytes = int64(pages.FreePageN+pages.PendingPageN)*int64(s.db.Info().PageSize) + max(0, st.FileBytes-btx.Size())
+		st.Jobs = jobStats(btx, s.Now())
+		return nil
 	})
 	return st, err
 }

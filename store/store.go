@@ -109,13 +109,15 @@ type Options struct {
 
 // Store is an open store. It is safe for concurrent use.
 type Store struct {
-	db    *bolt.DB
-	path  string
-	file  os.FileInfo // identifies the open file
-	opt   Options
-	epoch uuid.UUID
-	ids   idSource
-	wake  chan struct{}
+	db     *bolt.DB
+	path   string
+	file   os.FileInfo // identifies the open file
+	handle *os.File    // the open file, which bbolt closes
+	place  place
+	opt    Options
+	epoch  uuid.UUID
+	ids    idSource
+	wake   chan struct{}
 
 	mu      sync.Mutex
 	arrived *sync.Cond // signals that queue grew or that closed was set
@@ -178,11 +180,7 @@ func (s *Store) Now() time.Time { return s.opt.Clock().UTC().Truncate(time.Milli
 // View runs fn on a snapshot of the organization's data. fn must be short: a long read transaction
 // makes the file grow.
 func (s *Store) View(org uuid.UUID, fn func(*Tx) error) error {
-	err := guard(func() error {
-		return s.db.View(func(btx *bolt.Tx) error {
-			return fn(newTx(s, btx, org))
-		})
-	})
+	err := s.read(func(btx *bolt.Tx) error { return fn(newTx(s, btx, org)) })
 	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
 		return errClosed
 	}
