@@ -17,7 +17,7 @@ func eraseCommand() *cobra.Command {
 			"records. A keyed hash of the address stays in the suppressions, so that it is never written to again. Existing backups\n" +
 			"are not changed. Without --yes the command only counts.\n\n" +
 			"The store file keeps deleted bytes in its free pages. The command removes them if no server is running. Otherwise stop\n" +
-			"the server and run 'prospector compact'.",
+			"the server and run 'prospector compact'. Several erasures at the same time wait for one another.",
 		Example: `  prospector erase --org "Acme Sales" --email hank@globex.example --yes`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			org, err := required(c, "org")

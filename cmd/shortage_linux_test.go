@@ -258,7 +258,7 @@ func TestShortageOfSpaceForFiles(t *testing.T) {
 	s := p.serve()
 	body, contentType := formOf(t, strings.Repeat("a line of a file that is too large\n", 1<<20), `{"entity": "contacts"}`)
 	r := s.do(http.StatusServiceUnavailable, p.key, "POST", "/v1/imports", body, "Content-Type", contentType)
-	if !strings.Contains(string(r.body), "no space on the disk for the file") {
+	if !strings.Contains(string(r.body), "no space on the disk for the file") || r.header.Get("Retry-After") == "" {
 		t.Errorf("%s", r.body)
 	}
 	if files, err := os.ReadDir(p.path("data", "imports")); err != nil || len(files) > 0 {

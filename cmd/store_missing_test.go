@@ -15,6 +15,9 @@ func TestMissingStore(t *testing.T) {
 	t.Parallel()
 	const created = "created a new store"
 	p := newPlace(t)
+	if err := os.MkdirAll(p.path("data", "index"), 0o700); err != nil { // an empty directory shows nothing
+		t.Fatal(err)
+	}
 	s := p.serve()
 	_, key := p.org("Acme")
 	if log := s.stderr.String(); strings.Count(log, created) != 1 || !strings.Contains(log, p.path("data", store.FileName)) {
@@ -45,6 +48,7 @@ func TestMissingStore(t *testing.T) {
 		}
 	}
 	remove(file)
+	p.write("data/index/"+store.FileName, "an index")
 	refused(p.path("data", "index"))
 	remove(p.path("data", "index"))
 	refused(p.path("data", "last-backup.json"))
@@ -63,13 +67,17 @@ func TestMissingStore(t *testing.T) {
 	s.stop()
 }
 
-// TestStoreReplaced checks that a server is not ready when the file behind its path is no longer the
-// one that it has open.
+// TestStoreReplaced checks that a server is not ready and acknowledges nothing when the file behind its path is no
+// longer the one that it has open, and that its metrics and one line of its log say so.
 func TestStoreReplaced(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
+	_, key := p.org("Acme")
 	s := p.serve()
 	file, aside := p.path("data", store.FileName), p.path("data", "aside.db")
+	create := func(status int) {
+		s.do(status, key, "POST", "/v1/tags", `{"name": "VIP", "color": "#ff0000", "object_type": "contact"}`, "Content-Type", "application/json")
+	}
 	ready := func() { s.do(http.StatusOK, "", "GET", "/readyz", "") }
 	notReady := func(reason string) {
 		t.Helper()
@@ -85,10 +93,20 @@ func TestStoreReplaced(t *testing.T) {
 	}
 	ready()
 	rename(file, aside)
+	create(http.StatusServiceUnavailable)
 	notReady("removed while the server runs")
 	p.write("data/"+store.FileName, "another file")
+	create(http.StatusServiceUnavailable)
 	notReady("replaced while the server runs")
+	if s.metric("prospector_store_out_of_place", "") != 1 || s.metric("prospector_store_file_bytes", "") < 4096 {
+		t.Error("the metrics do not show it")
+	}
+	s.do(http.StatusOK, key, "GET", "/v1/me", "")
+	if n := strings.Count(s.stderr.String(), "level=ERROR msg=\"store file is not as the server left it"); n != 1 {
+		t.Errorf("%d lines of the log say so:\n%s", n, s.stderr)
+	}
 	rename(aside, file)
 	ready()
+	create(http.StatusCreated)
 	s.stop()
 }

@@ -19,7 +19,6 @@ import (
 
 	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
 )
 
 // A backup is a gzipped tar archive of two files: a manifest, and a consistent copy of the store.
@@ -78,40 +77,6 @@ func Compact(from, to string) error {
 			return errors.Join(err, src.Close())
 		}
 		return errors.Join(bolt.Compact(dst, src, compactTx), dst.Sync(), dst.Close(), src.Close())
-	})
-}
-
-// CompactInPlace replaces the store in a directory with a copy that has no deleted data. It returns ErrLocked while a
-// process has the store open. work is a directory on the same disk that does not exist. A crash leaves the store as it
-// was.
-func CompactInPlace(dir, work string) (err error) {
-	if _, err := os.Stat(filepath.Join(dir, FileName)); err != nil { // bbolt would create it
-		return err
-	}
-	if err := os.Mkdir(work, 0o700); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	return guard(func() error {
-		src, err := bolt.Open(filepath.Join(dir, FileName), 0o600, &bolt.Options{FreelistType: bolt.FreelistMapType, Timeout: lockWait})
-		if errors.Is(err, berrors.ErrTimeout) {
-			return fmt.Errorf("%s: %w", dir, ErrLocked)
-		}
-		if err != nil {
-			return err
-		}
-		copied := filepath.Join(work, FileName)
-		dst, err := bolt.Open(copied, 0o600, &bolt.Options{NoSync: true, FreelistType: bolt.FreelistMapType, Timeout: lockWait})
-		if err != nil {
-			return errors.Join(err, src.Close())
-		}
-		if err = bolt.Compact(dst, src, compactTx); err == nil {
-			err = carryFile(dst, src.Path())
-		}
-		if err = errors.Join(err, dst.Sync(), dst.Close()); err == nil {
-			err = os.Rename(copied, filepath.Join(dir, FileName))
-		}
-		return errors.Join(err, syncDir(dir), src.Close())
 	})
 }
 

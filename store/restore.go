@@ -93,6 +93,13 @@ func lock(dir string) (*os.File, error) {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", dir, ErrLocked)
 	}
+	if isCurrent, err := isAt(f.Name(), f); err != nil || !isCurrent { // a compaction has just replaced it
+		unlock(f)
+		if err != nil {
+			return nil, err
+		}
+		return lock(dir)
+	}
 	return f, nil
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -37,7 +39,7 @@ type Erased struct {
 // Erase removes a person from an organization and from the catalog. What is left is a keyed hash of the address, which
 // keeps the person suppressed.
 var Erase = Operation[EraseInput, Erased]{
-	name: "erase",
+	name: "erase", patience: erasePatience,
 	do: func(ctx context.Context, s *service.Service, in EraseInput) (done Erased, err error) {
 		if !address.IsEmail(in.Email) {
 			return done, fmt.Errorf("%q is not an email address", in.Email)
@@ -54,6 +56,9 @@ var Erase = Operation[EraseInput, Erased]{
 		return w.done, w.run(ctx)
 	},
 }
+
+// erasePatience is how long an erasure waits for others without a server, each of which rewrites the store file.
+const erasePatience = 10 * time.Minute
 
 var eraseActor = store.Actor{Operation: "erase"}
 
@@ -191,6 +196,10 @@ func (w *erasing) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	referring, err := w.editPlaces(ctx, isReferring)
+	if err != nil {
+		return err
+	}
 	for _, id := range w.contacts {
 		sequences, messages, err := w.eraseContact(ctx, id)
 		if err != nil {
@@ -206,17 +215,10 @@ func (w *erasing) run(ctx context.Context) error {
 	if err := w.s.API.EraseResponses(ctx, w.org, w.matches); err != nil {
 		return err
 	}
-	places, err := st.FindValues(ctx, w.org, w.matches)
-	if err != nil {
+	if w.done.Values, err = w.editPlaces(ctx, func(store.Place) bool { return true }); err != nil {
 		return err
 	}
-	var tables []store.ShapedTable
-	for _, k := range w.s.Lists() {
-		tables = append(tables, k.ShapedTable())
-	}
-	if w.done.Values, err = st.EditValues(ctx, w.org, eraseActor, tables, places, w.edit); err != nil {
-		return err
-	}
+	w.done.Values += referring
 	for _, org := range []uuid.UUID{w.org, catalog.Org} {
 		if err := w.s.Index.ReindexOrganization(ctx, org); err != nil {
 			return err
@@ -225,6 +227,26 @@ func (w *erasing) run(ctx context.Context) error {
 	return st.Update(ctx, w.org, eraseActor, func(tx *store.Tx) error {
 		return w.s.CRM.Erasures.SetUnfinished(tx, w.eraser.email, nil)
 	})
+}
+
+// isReferring reports whether a place is a record that may refer to a contact. Its event says that it no longer does, so
+// what it says of the contact is erased before.
+func isReferring(p store.Place) bool {
+	return p.Bucket == "tasks.rec" || p.Bucket == "meetings.rec" || p.Bucket == "opportunities.rec"
+}
+
+// editPlaces erases the person from the stored values at some places, and returns how many there were.
+func (w *erasing) editPlaces(ctx context.Context, isOne func(store.Place) bool) (edited int, err error) {
+	places, err := w.s.Store.FindValues(ctx, w.org, w.matches)
+	if err != nil {
+		return 0, err
+	}
+	places = slices.DeleteFunc(places, func(p store.Place) bool { return !isOne(p) })
+	var tables []store.ShapedTable
+	for _, k := range w.s.Lists() {
+		tables = append(tables, k.ShapedTable())
+	}
+	return w.s.Store.EditValues(ctx, w.org, eraseActor, tables, places, w.edit)
 }
 
 // eraseContact erases a contact, which may be in the trash, and returns how many of its sequences and messages it erased.

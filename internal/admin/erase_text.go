@@ -186,11 +186,15 @@ func (e *eraser) object(v jsontext.Value, ofPerson bool) (jsontext.Value, bool) 
 			ofPerson = ofPerson || address.Key(s) == e.email || string(name) == `"id"` && slices.Contains(e.IDs, s)
 		}
 	}
+	isPerson := slices.ContainsFunc(members, func(m member) bool { return string(m.name) == `"last_name"` })
 	out, changed := jsontext.Value("{"), false
 	for i, m := range members {
 		var name string
 		_ = json.Unmarshal(m.name, &name)
 		edited, is := e.json(m.value, name, ofPerson)
+		if name == "title" && !isPerson && edited.Kind() == jsontext.KindNull && is { // a Task must have one
+			edited = encode(erasedText)
+		}
 		changed = changed || is
 		if i > 0 {
 			out = append(out, ',')

@@ -5,6 +5,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,13 @@ type Operation[In, Out any] struct {
 	reports bool
 	// createsStore lets the operation create the store if it does not exist.
 	createsStore bool
+	// patience is how long the operation waits for other commands that have the store open. 0 means lockPatience.
+	patience time.Duration
 }
+
+// lockPatience is how long an operation waits for a process that has the store open but does not answer, such as a server
+// that starts.
+const lockPatience = 5 * time.Second
 
 // Caller is the command that runs an operation.
 type Caller struct {
@@ -61,7 +68,7 @@ func (op *Operation[In, Out]) RunFile(
 // generates the methods of Operation for each type, so they must stay short.
 func (op *Operation[In, Out]) untyped() operation {
 	return operation{
-		name: op.name, createsStore: op.createsStore, isLong: op.do == nil, reports: op.reports,
+		name: op.name, patience: cmp.Or(op.patience, lockPatience), createsStore: op.createsStore, isLong: op.do == nil, reports: op.reports,
 		newData: func() (in, out any) { return new(In), new(Out) },
 		perform: func(ctx context.Context, s *service.Service, input, output any, file io.Reader, report Progress) (err error) {
 			in, out := input.(*In), output.(*Out)
@@ -81,6 +88,7 @@ func (op *Operation[In, Out]) untyped() operation {
 // operation is an Operation on inputs and outputs of any type, which it takes as pointers.
 type operation struct {
 	name                 string
+	patience             time.Duration
 	createsStore, isLong bool
 	reports              bool
 	newData              func() (in, out any)
@@ -106,7 +114,7 @@ func (op operation) run(ctx context.Context, by Caller, in, out any, file io.Rea
 		file = reader
 	}
 	// A server may start or stop between the two attempts, so both are repeated while the store is locked.
-	for deadline := time.Now().Add(5 * time.Second); ; {
+	for deadline := time.Now().Add(op.patience); ; {
 		err := op.ask(ctx, by.Config.DataDir, in, out, file, by.Progress)
 		if errors.Is(err, errNoServer) {
 			err = op.direct(ctx, by, in, out, file)

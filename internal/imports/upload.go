@@ -304,10 +304,14 @@ func (u *Upload) Fail(ctx context.Context, reason string) error {
 // ID returns the id of the import.
 func (u *Upload) ID() uuid.UUID { return u.id }
 
-// Discard removes an import that was refused, as if it had not been registered.
+// Discard removes an import that was refused, as if it had not been registered. It first frees the space of the file,
+// without which a full disk does not take even that.
 func (u *Upload) Discard(ctx context.Context) error {
 	if u.id == uuid.Nil || u.accepted {
 		return nil
+	}
+	if err := u.file.Truncate(0); err != nil {
+		return err
 	}
 	return u.imports.store.Update(ctx, u.org, store.Actor{Operation: RunJob}, func(tx *store.Tx) error {
 		doc, err := u.imports.Imports.Get(tx, u.id)

@@ -146,7 +146,7 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(s.declare(st, cfg), os.RemoveAll(cfg.WorkDir())); err != nil {
+	if err := errors.Join(s.declare(st, cfg), os.RemoveAll(cfg.WorkDir()), os.RemoveAll(cfg.CompactDir())); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
 	s.Index, err = index.Open(st, s.Lists(), index.Options{
@@ -284,6 +284,9 @@ func (c *Config) IndexDir() string { return filepath.Join(c.DataDir, "index") }
 // WorkDir is the directory of temporary files. Open empties it.
 func (c *Config) WorkDir() string { return filepath.Join(c.DataDir, "tmp") }
 
+// CompactDir is the directory in which the store is compacted. Open removes what a killed compaction left there.
+func (c *Config) CompactDir() string { return filepath.Join(c.DataDir, "compact.tmp") }
+
 // ImportDir is the directory of the files of unfinished imports.
 func (c *Config) ImportDir() string { return filepath.Join(c.DataDir, "imports") }
 
@@ -297,12 +300,18 @@ func (c *Config) checkStoreExists() error {
 		return nil // store.Open reports other errors
 	}
 	for _, trace := range []string{c.IndexDir(), c.BackupMarker()} {
-		if _, err := os.Lstat(trace); err == nil {
+		if _, err := os.Lstat(trace); err == nil && !isEmptyDir(trace) {
 			return fmt.Errorf("there is no %s in %s, but %s shows that there was one; recover the file or run 'prospector restore', "+
 				"or start with an empty store with 'prospector serve --new'", store.FileName, c.DataDir, trace)
 		}
 	}
 	return nil
+}
+
+// isEmptyDir reports whether a path is a directory without entries, such as one that was made for a mount.
+func isEmptyDir(path string) bool {
+	entries, err := os.ReadDir(path)
+	return err == nil && len(entries) == 0
 }
 
 // OpenStore opens the store in dir without indexes and workers, which is enough to check it. With rebuild, a
