@@ -18,7 +18,7 @@ func checkCommand() *cobra.Command {
 		Use: "check", Short: "Check the store and its indexes", Args: noArgs,
 		Long: "Check that every record can be read, that its keys and its change log are consistent, and that the indexes agree with\n" +
 			"the store. The exit status is 1 if there are problems. An index that cannot be opened is reported once, because\n" +
-			"opening it rebuilds it.\n\n" +
+			"opening it rebuilds it. An index that is merely old is no problem: the output says so, and the exit status is 0.\n\n" +
 			"With --repair --drop FILE, damaged records, history entries and jobs are taken out of the store. What can be saved of\n" +
 			"them is first written to FILE, one JSON object per line: the record if it still is JSON, and its stored bytes.",
 		Example: "  prospector check --repair\n  prospector check --repair --drop damaged.jsonl",
@@ -65,6 +65,9 @@ func printCheck(c *cobra.Command, result admin.CheckResult, file string, err err
 			} else {
 				fmt.Fprintln(w, p.What)
 			}
+		}
+		for _, note := range result.Notes {
+			fmt.Fprintln(w, note)
 		}
 		fmt.Fprintf(w, "Checked %d records, found %d problems\n", result.Records, len(result.Problems))
 	})

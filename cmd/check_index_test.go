@@ -129,7 +129,35 @@ func (l *indexFixture) repairs(says string) {
 	if found := l.p.runCheck("--repair"); !found.OK || found.Records != 2282 || says == "" && len(found.Problems) > 0 || says != "" && !found.has(t, texts...) {
 		t.Errorf("with --repair: %+v", found)
 	}
-	l.p.run("check", "--json").withoutProgress().prints(`{"ok": true, "records": 2282, "problems": []}`)
+	if found := l.p.runCheck(); !found.OK || found.Records != 2282 || len(found.Problems) > 0 {
+		t.Errorf("after the repair: %+v", found)
+	}
+}
+
+// TestCheckOldIndex: an index that is merely old is no problem, and the output says so. One that contradicts the store is.
+func TestCheckOldIndex(t *testing.T) {
+	t.Parallel()
+	l := newIndexFixture(t)
+	l.replace(l.older)
+	r := l.p.run("check")
+	if r.status != 0 || !strings.Contains(r.stdout, "it is old but not damaged: 1 changes are missing, which the server adds") {
+		t.Errorf("an index that is behind: status %d\n%s%s", r.status, r.stdout, r.stderr)
+	}
+	restored := l.copy(t)
+	restored.p.run("backup", restored.p.path("all.backup")).done()
+	index := restored.p.path("index")
+	if err := os.CopyFS(index, os.DirFS(restored.p.path("data", "index"))); err != nil {
+		t.Fatal(err)
+	}
+	restored.p.run("restore", restored.p.path("all.backup")).done()
+	restored.replace(index)
+	if r := restored.p.run("check"); r.status != 0 || !strings.Contains(r.stdout, "the index is old but not damaged, and is rebuilt") {
+		t.Errorf("an index of before a restore: status %d\n%s%s", r.status, r.stdout, r.stderr)
+	}
+	l.replace(l.otherPast)
+	if r := l.p.run("check"); r.status != 1 || !strings.Contains(r.stdout, "the index is damaged") {
+		t.Errorf("an index of another past: status %d\n%s%s", r.status, r.stdout, r.stderr)
+	}
 }
 
 // TestCheckIndex checks that an index that differs from the store is reported, and rebuilt with

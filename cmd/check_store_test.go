@@ -23,11 +23,12 @@ type checkReport struct {
 		What     string
 		Repaired bool
 	}
+	Notes []string
 }
 
 // indexLines matches log lines about the rebuild of an index. Without a server the command itself
 // prints them.
-var indexLines = regexp.MustCompile(`(?m)^time=\S+ level=\w+ msg="index (damaged, rebuilding it|built)".*\n`)
+var indexLines = regexp.MustCompile(`(?m)^time=\S+ level=\w+ msg="index (damaged, rebuilding it|is of an earlier state, rebuilding it|built)".*\n`)
 
 // damageLines matches log lines about damaged records, which a command without a server prints too.
 var damageLines = regexp.MustCompile(`(?m)^time=\S+ level=ERROR msg="record is damaged and left out of lists".*\n`)

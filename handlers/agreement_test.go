@@ -46,7 +46,7 @@ func TestEveryKindAgrees(t *testing.T) {
 			}
 			app.Work()
 			a.ask(8)
-			if _, err := app.Index.Check(t.Context(), false, func(int, int) {}, func(what string, _ bool) { t.Error(what) }); err != nil {
+			if _, err := app.Index.Check(t.Context(), false, func(int, int) {}, func(what string, _ bool) { t.Error(what) }, func(string) {}); err != nil {
 				t.Error(err)
 			}
 		})

@@ -106,7 +106,7 @@ func TestCatalogFollows(t *testing.T) {
 	count(1, "people", `{"field": "company_id", "condition": "is", "value": "x1"}, {"field": "seniority", "condition": "is", "value": "C-Level"}`)
 	app.Restart()
 	count(2501, "companies", "")
-	if _, err := app.Index.Check(t.Context(), false, func(int, int) {}, func(what string, _ bool) { t.Error(what) }); err != nil {
+	if _, err := app.Index.Check(t.Context(), false, func(int, int) {}, func(what string, _ bool) { t.Error(what) }, func(string) {}); err != nil {
 		t.Error(err)
 	}
 }

@@ -63,7 +63,7 @@ func sound(t *testing.T, app *apptest.App, org *apptest.Org) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := app.Index.Check(context.Background(), false, func(int, int) {}, func(what string, _ bool) { t.Error("index: " + what) }); err != nil {
+	if _, err := app.Index.Check(context.Background(), false, func(int, int) {}, func(what string, _ bool) { t.Error("index: " + what) }, func(string) {}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -52,12 +52,15 @@ func (e *Engine) RebuildCustomized(org uuid.UUID) error {
 }
 
 // Check compares every index with the store and reports each record in which they differ. With
-// repair it rebuilds the indexes that are wrong. It returns the number of records that it checked.
+// repair it rebuilds the indexes that are wrong. An index that is merely old is no problem, because what it lacks is
+// written to it or it is rebuilt anyway, and is noted. Check returns the number of records that it checked.
 func (e *Engine) Check(
-	ctx context.Context, repair bool, progress func(done, total int), problem func(what string, repaired bool),
+	ctx context.Context, repair bool, progress func(done, total int),
+	problem func(what string, repaired bool), note func(what string),
 ) (records int, err error) {
 	return e.eachTable(ctx, progress, func(s *tableIndex, progress func(done int)) error {
-		problems, err := s.check()
+		about := fmt.Sprintf("index of %s of organization %s: ", s.kind.Entity, s.org)
+		problems, err := s.check(func(what string) { note(about + what) })
 		unreadable := errors.Is(err, store.ErrDamaged) // a damaged record, for which the index is not at fault
 		if unreadable {
 			problems = append(problems, fmt.Sprintf("cannot be checked: %v", err))
@@ -73,7 +76,7 @@ func (e *Engine) Check(
 			repaired = err == nil
 		}
 		for _, what := range problems {
-			problem(fmt.Sprintf("index of %s of organization %s: %s", s.kind.Entity, s.org, what), repaired)
+			problem(about+what, repaired)
 		}
 		return nil
 	})
@@ -138,8 +141,9 @@ func (s *tableIndex) rebuildAndWait(ctx context.Context, why error, progress fun
 	})
 }
 
-// check opens the index without repairing it and compares it with the store.
-func (s *tableIndex) check() (problems []string, err error) {
+// check opens the index without repairing it and compares it with the store. It notes an index that is old.
+func (s *tableIndex) check(note func(what string)) (problems []string, err error) {
+	wasLoaded := s.loaded.Load()
 	s.writing.Lock()
 	damage, err := s.tryLoad()
 	s.writing.Unlock()
@@ -149,7 +153,13 @@ func (s *tableIndex) check() (problems []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if damage != nil {
+	lag := s.lag()
+	switch {
+	case errors.Is(damage, errOutdated):
+		note(damage.Error())
+	case damage == nil && !wasLoaded && lag > 0 && !s.building():
+		note(fmt.Sprintf("it is old but not damaged: %d changes are missing, which the server adds", lag))
+	case damage != nil:
 		s.engine.counts.damaged.Add(1)
 		problems = append(problems, strings.ReplaceAll(damage.Error(), "\n", "; "))
 	}

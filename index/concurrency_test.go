@@ -181,7 +181,7 @@ func TestConcurrentListsAndWrites(t *testing.T) {
 	close(stop)
 	others.Wait()
 	w.flushAll()
-	n, err := w.engine.Check(context.Background(), false, noProgress, func(what string, _ bool) { t.Error(what) })
+	n, err := w.engine.Check(context.Background(), false, noProgress, func(what string, _ bool) { t.Error(what) }, func(string) {})
 	if want := len(w.ids) + many*((rounds+2)/3); err != nil || n != want {
 		t.Errorf("checked %d of %d: %v", n, want, err)
 	}

@@ -129,7 +129,7 @@ func TestDamage(t *testing.T) {
 
 	checkBoth := func() {
 		t.Helper()
-		n, err := w.engine.Check(context.Background(), false, noProgress, func(what string, _ bool) { t.Error(what) })
+		n, err := w.engine.Check(context.Background(), false, noProgress, func(what string, _ bool) { t.Error(what) }, func(string) {})
 		if err != nil || n != len(w.ids)+otherCount {
 			t.Errorf("checked %d of %d: %v", n, len(w.ids)+otherCount, err)
 		}

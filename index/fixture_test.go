@@ -476,7 +476,7 @@ func (w *fixture) sweep() {
 // check reports an error if the index differs from the store.
 func (w *fixture) check() {
 	w.t.Helper()
-	n, err := w.engine.Check(context.Background(), false, noProgress, func(what string, _ bool) { w.t.Error(what) })
+	n, err := w.engine.Check(context.Background(), false, noProgress, func(what string, _ bool) { w.t.Error(what) }, func(string) {})
 	if err != nil || n != len(w.ids) {
 		w.t.Errorf("checked %d of %d: %v", n, len(w.ids), err)
 	}

@@ -24,11 +24,19 @@ func (s *tableIndex) load() error {
 // loadLocked is load for callers that hold writing.
 func (s *tableIndex) loadLocked() error {
 	damage, err := s.tryLoad()
-	if damage != nil {
+	switch {
+	case errors.Is(damage, errOutdated):
+		s.engine.log.Info("index is of an earlier state, rebuilding it",
+			"organization", s.org, "kind", s.kind.Entity, "reason", damage)
+	case damage != nil:
 		s.reportDamage(damage)
 	}
 	return err
 }
+
+// errOutdated wraps the error of an index that is whole but cannot be used, because it was written before an upgrade, a
+// restore, or all changes that the store still knows.
+var errOutdated = errors.New("the index is old but not damaged, and is rebuilt")
 
 // tryLoad is loadLocked without a report. damage is what was wrong with the index on disk, which is
 // being rebuilt then.
@@ -103,8 +111,11 @@ func (s *tableIndex) verify(d *diskIndex) (*view, error) {
 		return nil, err
 	}
 	st := &d.state
-	if st.Epoch != s.engine.store.Epoch() || st.Org != s.org || st.Kind != s.kind.signature() {
-		return nil, fmt.Errorf("%w: it belongs to another store or version", errIndex)
+	switch {
+	case st.Org != s.org:
+		return nil, fmt.Errorf("%w: it belongs to another organization", errIndex)
+	case st.Epoch != s.engine.store.Epoch() || st.Kind != s.kind.signature():
+		return nil, fmt.Errorf("%w: it belongs to another store or version", errOutdated)
 	}
 	err := s.engine.store.View(s.org, func(tx *store.Tx) error {
 		last := tx.LastChange(s.kind.table)
@@ -118,7 +129,11 @@ func (s *tableIndex) verify(d *diskIndex) (*view, error) {
 		}
 		mark, found, err := markAt(tx, s.kind.table, st.Seen)
 		if err == nil && st.Seen > 0 && (!found || mark != st.Mark) {
-			err = fmt.Errorf("%w: change %d is not in the change log or is another change", errIndex, st.Seen)
+			why := errIndex
+			if !found && isBeforeLog(tx, s.kind.table, st.Seen) {
+				why = errOutdated
+			}
+			err = fmt.Errorf("%w: change %d is not in the change log or is another change", why, st.Seen)
 		}
 		return err
 	})
@@ -134,6 +149,15 @@ func (s *tableIndex) verify(d *diskIndex) (*view, error) {
 		return nil, fmt.Errorf("%w: its records are not those that were written to it", errIndex)
 	}
 	return v, nil
+}
+
+// isBeforeLog reports whether the log of a table begins after a change.
+func isBeforeLog(tx *store.Tx, table string, number uint64) (before bool) {
+	_ = tx.Changes(table, 0, func(c store.Change) (bool, error) { // a damaged log shows nothing
+		before = c.Number > number
+		return false, nil
+	})
+	return before
 }
 
 // rebuildBecause rebuilds the index. If why is not nil, the index is damaged, and it reports that.

@@ -118,7 +118,7 @@ func (w *fixture) wantDamage(damaged, repair bool) {
 		if repaired != repair {
 			w.t.Errorf("%s: repaired is %t", what, repaired)
 		}
-	})
+	}, func(string) {})
 	if n != len(w.ids) || err != nil || (len(found) == 1) != damaged || len(found) > 1 {
 		w.t.Errorf("checked %d of %d records, found %q: %v", n, len(w.ids), found, err)
 	}

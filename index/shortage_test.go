@@ -128,7 +128,7 @@ func TestFewHandles(t *testing.T) {
 					t.Errorf("%d handles: flushing returns %v", free, err)
 				}
 				w.wantKept("without handles, after a change", builds)
-				if problems, err := s.check(); len(problems) > 0 || !errors.Is(err, errShort) && (err != nil || free == 0) {
+				if problems, err := s.check(func(string) {}); len(problems) > 0 || !errors.Is(err, errShort) && (err != nil || free == 0) {
 					t.Errorf("%d handles: checking returns %q, %v", free, problems, err)
 				}
 			})

@@ -143,7 +143,7 @@ func TestCheckFindsDifferences(t *testing.T) {
 					if repaired != repair {
 						t.Errorf("%s: repaired is %t", what, repaired)
 					}
-				})
+				}, func(string) {})
 				if err != nil || n != len(w.ids) || len(found) != 1 || !strings.Contains(found[0], want) {
 					t.Errorf("checked %d records, found %q, want %q: %v", n, found, want, err)
 				}

@@ -17,6 +17,8 @@ type CheckResult struct {
 	OK       bool      `json:"ok"`
 	Records  int       `json:"records"`
 	Problems []Problem `json:"problems"`
+	// Notes say what is no problem: indexes that are old, and will be brought up to date.
+	Notes []string `json:"notes,omitempty"`
 	// Dropped lists what CheckInput.Drop has taken out, and Salvage is the file with what could be saved
 	// of it.
 	Dropped []Dropped `json:"dropped,omitempty"`
@@ -52,7 +54,7 @@ var Check = Operation[CheckInput, CheckResult]{
 		if err := checkStore(ctx, s, in.Repair, note); err != nil {
 			return result, err
 		}
-		result.Records, err = s.Index.Check(ctx, in.Repair, report, note)
+		result.Records, err = s.Index.Check(ctx, in.Repair, report, note, func(what string) { result.Notes = append(result.Notes, what) })
 		return result, err
 	},
 }
