@@ -275,3 +275,32 @@ func TestExpectedCounts(t *testing.T) {
 	}
 	t.Logf("%d of 100 agreed", agreed)
 }
+
+// TestDeleteYields: deleting accounts whose contacts may join a dynamic audience does not make other writers wait until
+// all of these contacts are judged.
+func TestDeleteYields(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	org.Write.Post("/v1/audiences", `{"name": "Nowhere", "type": "dynamic", "filters": [{"field": "account_id", "condition": "is_empty"}]}`).Is(201)
+	const accounts = 25
+	var records []string
+	for i := range accounts {
+		account := org.Write.Post("/v1/accounts", fmt.Sprintf(`{"name": "A%d"}`, i)).Is(201).ID()
+		for j := range 20 {
+			records = append(records, fmt.Sprintf(`{"email": "c%d@a%d.example", "account_id": %q}`, j, i, account))
+		}
+	}
+	org.Write.Post("/v1/contacts/batch", `{"records": [`+strings.Join(records, ",")+`]}`).Is(200)
+	id := org.Write.Post("/v1/accounts/bulk", `{"filters": [], "delete": true}`).Is(202).ID()
+	stop := app.WriteAlways()
+	app.Work()
+	stop()
+	counts(t, org, id, "completed", accounts, 0, accounts)
+	transactions := 0
+	for line := range strings.Lines(org.Dump()) {
+		_, _ = fmt.Sscanf(line, "operations.log (%d)", &transactions)
+	}
+	if transactions < 3 { // one begins the operation, and another would be enough without others that wait
+		t.Errorf("%d accounts were judged in %d transactions", accounts, transactions)
+	}
+}

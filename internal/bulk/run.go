@@ -103,7 +103,17 @@ func (b *Bulk) step(tx *store.Tx, id uuid.UUID) (ended bool, err error) {
 	case o.Kind == operation.Delete:
 		size = deleteBatch
 	}
-	tried := slices.Clone(stored[:min(len(stored), 16*size)])
+	target := b.targets[slices.IndexFunc(b.targets, func(t Target) bool { return t.Entity == string(o.Entity) })]
+	o.Problems = slices.Clone(o.Problems)
+	stored = slices.Clone(stored)
+	tried := stored[:0]
+	for len(tried) < min(len(stored), 16*size) && !mustEnd(tx, &o, len(tried)/16) {
+		at := len(tried)
+		if err := try(tx, &o, &target, uuid.UUID(stored[at:at+16])); err != nil {
+			return false, err
+		}
+		tried = stored[:at+16]
+	}
 	if left := stored[len(tried):]; len(left) > 0 {
 		b.selection.Put(tx, id, o.State.Next, slices.Clone(left))
 	} else {
@@ -111,13 +121,6 @@ func (b *Bulk) step(tx *store.Tx, id uuid.UUID) (ended bool, err error) {
 			return false, err
 		}
 		o.State.Next++
-	}
-	target := b.targets[slices.IndexFunc(b.targets, func(t Target) bool { return t.Entity == string(o.Entity) })]
-	o.Problems = slices.Clone(o.Problems)
-	for i := 0; i < len(tried); i += 16 {
-		if err := try(tx, &o, &target, uuid.UUID(tried[i:i+16])); err != nil {
-			return false, err
-		}
 	}
 	o.State.Done += len(tried) / 16
 	o.Progress = shape.NumberOf(float64(100*o.State.Done/o.Matched) / 100)
@@ -130,6 +133,12 @@ func (b *Bulk) step(tx *store.Tx, id uuid.UUID) (ended bool, err error) {
 		_, err = b.operations.Put(tx, doc, o)
 	}
 	return ended, err
+}
+
+// mustEnd reports whether a transaction that has tried some records leaves the others to the next one. Before the deletion
+// of an account, all of its contacts may be judged: do they join a dynamic audience without it?
+func mustEnd(tx *store.Tx, o *operation.Operation, tried int) bool {
+	return o.Kind == operation.Delete && tried > 0 && tx.MustYield()
 }
 
 // try changes, deletes or restores one record. What it refuses is counted.
