@@ -142,3 +142,31 @@ func TestNewestText(t *testing.T) {
 		b.until(find("tbody a", "Brought the newest text to 1 person"))
 	}
 }
+
+// TestOnePersonOnAPhone reads the whole reason of a person in a campaign, and the operations, on every width.
+func TestOnePersonOnAPhone(t *testing.T) {
+	for _, width := range widths {
+		b := open(t, width)
+		b.signInAsNew()
+		path, _, _ := joined(t, b)
+		b.ready(path[len("/v1"):])
+		b.click("main tbody button", fmt.Sprint("Waits Number", b.number))
+		b.until(find(".peek .reason", ""))
+		b.pictures("person")
+		if cut := eval[bool](b, `[...document.querySelectorAll('.peek dd, .peek td, .peek .button')].some((e) => e.scrollWidth > e.clientWidth + 1 || e.getBoundingClientRect().right > innerWidth)`); cut {
+			t.Errorf("at %d px, something about the person is cut", width)
+		}
+		b.click(".peek button", "Postpone…")
+		b.pictures("postpone")
+		b.click("dialog button", "Cancel")
+		b.click(".peek button", "Stop…")
+		b.pictures("stop")
+		b.click("dialog button", "Stop the sequence")
+		b.click(".peek button", "Restart…")
+		b.until(find("dialog label", "Go on with the first step that was not sent"))
+		b.pictures("restart")
+		b.click("dialog button", "Cancel")
+		b.ready("/operations")
+		b.pictures("operations")
+	}
+}

@@ -164,6 +164,8 @@ func TestOnePerson(t *testing.T) {
 		t.Errorf("the next step is due %s, want %s", due, until)
 	}
 
+	b.until(`!/\d{4}-\d\d-\d\dT/.test(` + find(".peek", "postponed until") + `.innerText)`)
+
 	b.click(".peek button", "Skip a step…")
 	b.choose("[data-field=step_index]", "2. Second")
 	b.click("dialog button.primary", "Skip the step")
@@ -218,6 +220,9 @@ func TestReleaseUnknown(t *testing.T) {
 	eventually(t, "the campaign is held", func() bool { return shared.get(t, path)["held"] != nil })
 	b.visit(path[len("/v1"):])
 	b.until(find("nav .status.bad", "The mail server does not confirm emails"))
+	if cut := eval[bool](b, `[...document.querySelectorAll('nav .status, nav .brand')].some((e) => e.scrollWidth > e.clientWidth || e.clientHeight < 20 || e.getBoundingClientRect().right > document.querySelector('nav').getBoundingClientRect().right)`); cut {
+		t.Error("the navigation cuts what it says")
+	}
 	b.shows("the mail server does not say whether messages arrived")
 	b.expected = append(b.expected, "status of 422") // the service says which choices it needs
 	b.click("button", "Release…")

@@ -123,7 +123,7 @@ export function show(field, value) {
 export function because(reason) {
   if (/^[a-z]+(_[a-z]+)+$/.test(reason || '')) return words(reason || '').toLowerCase();
   return (reason || '').replace(/\bstep (\d+)/g, (_, n) => `step ${Number(n) + 1}`)
-    .replace(/(?<= stopped: )\w+/, why).replace(/(?<=\()[a-z]+(_[a-z]+)*(?=\))/g, why);
+    .replace(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, dateTime).replace(/(?<= stopped: )\w+/, why).replace(/(?<=\()[a-z]+(_[a-z]+)*(?=\))/g, why);
 }
 
 /** The parts of a text between commas. @param {string | null | undefined} text @returns {string[]} */
