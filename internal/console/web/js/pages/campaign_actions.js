@@ -1,17 +1,14 @@
 // @ts-check
 // What can be done with a campaign as a whole.
-import { get, is, list, newKey, patch, post, remove } from '../api.js';
-import { confirm, form, open } from '../components/dialog.js';
+import { is, list, newKey, patch, post, remove } from '../api.js';
+import { confirm, form } from '../components/dialog.js';
 import { field, optionsOf } from '../components/field.js';
-import { button, pairs, toast } from '../components/parts.js';
+import { toast } from '../components/parts.js';
 import { html } from '../dom.js';
-import { dateTime } from '../format.js';
-import { go, link, reload } from '../router.js';
-import { may, session, update } from '../state.js';
-import { number, t, tn, why } from '../text.js';
+import { go, reload } from '../router.js';
+import { session } from '../state.js';
+import { number, t, tn } from '../text.js';
 import { deleted } from './undo.js';
-
-const planEvery = 60_000; // milliseconds between two plans, at least
 
 /** @param {Item} model */
 export const at = (model) => `/v1/campaigns/${model.campaign.id}`;
@@ -101,134 +98,10 @@ export async function setStatus(model, value) {
   await reload();
 }
 
-/** Reads the plan when something has happened, which is no longer planned then. A large campaign is planned rarely, because that takes long. @param {Item} model */
-export function planAgain(model) {
-  const isOld = JSON.stringify(model.stats) !== model.plannedFor && Date.now() > model.planAfter;
-  if (!model.plan || isOld) void plan(model).catch(() => {});
-}
-
-/** @param {Item} model */
-async function plan(model) {
-  const start = Date.now();
-  model.plannedFor = JSON.stringify(model.stats);
-  model.planAfter = Infinity; // one at a time
-  try {
-    model.plan = (await list(`${at(model)}/simulate`, { page_size: 1 })).summary;
-  } finally {
-    model.planAfter = Date.now() + Math.max(planEvery, 50 * (Date.now() - start));
-  }
-  update();
-  return model.plan;
-}
-
-/** @param {Item} s the summary of a simulation */
-function summary({ people: p, ...s }) {
-  const emails = tn(p.sends, '{total} to {n} person', '{total} to {n} people', { total: s.sends });
-  const tasks = tn(p.tasks, '{total} for {n} person', '{total} for {n} people', { total: s.tasks });
-  return pairs([
-    [t('People'), t('{n} of {total} receive something', { n: p.reached, total: s.contacts })],
-    [t('Emails'), emails],
-    [t('Tasks'), tasks],
-    [t('First'), s.first_at ? dateTime(s.first_at) : '—'],
-    [t('Last'), s.last_at ? dateTime(s.last_at) : '—'],
-    ...leftOut(t('Skipped'), p.skipped, s.skipped),
-    ...leftOut(t('Held'), p.held, s.held),
-  ]);
-}
-
-/** Who gets less than planned, by reason. @param {string} label @param {Item} people @param {Item} steps @returns {[string, string][]} */
-function leftOut(label, people, steps) {
-  return Object.entries(people).map(([reason, n]) => [
-    label,
-    tn(
-      n,
-      '{n} person: {why}, {steps} of their steps',
-      '{n} people: {why}, {steps} of their steps',
-      {
-        why: why(reason),
-        steps: steps[reason],
-      },
-    ),
-  ]);
-}
-
-/** @param {Item} model */
-export async function simulate(model) {
-  const s = await plan(model);
-  await open(
-    (close) =>
-      html`<div class="panel">
-        <h2>${t('What would happen')}</h2>
-        ${summary(s)}
-        <p class="soft">${t('Nothing was sent.')}</p>
-        <div class="buttons">${button(t('Close'), () => close(null))}</div>
-      </div>`,
-  );
-}
-
 /** How the messages of a campaign leave. @param {string | null} transport */
 export function transportOf(transport) {
   if (transport === 'outbox') return t('captured in the outbox, nothing leaves this server');
   return transport ? t('sent through {transport}', { transport: transport.toUpperCase() }) : '';
-}
-
-/** What stands where a text is to be filled in: an ellipsis, or words such as [Name]. */
-const placeholder = /…|^\s*\.\.\.\s*$|\[[A-Z][^\]\n]*\]/m;
-
-/** The steps whose text still has a place to fill in, in a block perhaps. @param {Item | null} template */
-function unfinishedSteps(template) {
-  const blocks = Object.entries(template?.blocks || {})
-    .filter(([, block]) => placeholder.test(block.content || ''))
-    .map(([id]) => `[[block:${id}]]`);
-  return (template?.steps || []).filter((/** @type {Item} */ { subject, message }) => {
-    const text = `${subject || ''}\n${message || ''}`;
-    return placeholder.test(text) || blocks.some((block) => text.includes(block));
-  });
-}
-
-/** Starts a campaign after a question that has the numbers of the simulation. @param {Item} model */
-export async function start(model) {
-  const { campaign: c } = model;
-  const [s, mail, template] = await Promise.all([
-    plan(model),
-    may('admin') ? get('/v1/mail/status').catch(() => null) : null,
-    c.template_id ? get(`/v1/sequence-templates/${c.template_id}`).catch(() => null) : null,
-  ]);
-  const unfinished = unfinishedSteps(template);
-  const isSure = await form({
-    title: t('Start {name}?', { name: c.name }),
-    action: tn(s.people.reached, 'Start for {n} person', 'Start for {n} people'),
-    className: 'narrow',
-    isReady: ({ values }) => unfinished.length === 0 || Boolean(values.sure),
-    body: (state) =>
-      html`${summary(s)}${mail && html`<p>${transportOf(mail.transport)}</p>`}
-      ${unfinished.length > 0 && unfinishedNotice(state, template, unfinished)}`,
-    submit: async () => true,
-  });
-  if (isSure) await setStatus(model, 'active');
-}
-
-/** @param {FormState} state @param {any} template @param {Item[]} steps */
-function unfinishedNotice(state, template, steps) {
-  const names = steps.map((step) => step.title || t('Step {n}', { n: step.index + 1 })).join(', ');
-  const text = t('The text is not finished. There is a placeholder such as “…” in: {names}.', {
-    names,
-  });
-  return html`<div class="notice warn">
-      <span class="grow">${text}</span>
-      <a class="button" href=${link(`/templates/${template.id}?step=${steps[0].index + 1}`)}
-        >${t('Open the template')}</a
-      >
-    </div>
-    <label class="check"
-      ><input
-        type="checkbox"
-        data-field="sure"
-        .checked=${Boolean(state.values.sure)}
-        @change=${(e) => state.set('sure', e.target.checked)}
-      />
-      ${t('Send it as it is')}</label
-    >`;
 }
 
 /** @param {Item} model */

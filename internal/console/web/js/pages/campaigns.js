@@ -16,16 +16,14 @@ import {
   deleteCampaign,
   editCampaign,
   end,
-  planAgain,
   retry,
   setStatus,
-  simulate,
-  start,
   transportOf,
 } from './campaign_actions.js';
 import { clone, correctTemplate, reopen, restartMany } from './campaign_again.js';
 import { addressOf, peek, people, peopleBar, readPerson, stepName } from './campaign_people.js';
 import { person } from './campaign_person.js';
+import { planAgain, simulate, start } from './campaign_start.js';
 import { openHistory } from './history.js';
 import { release } from './release.js';
 
