@@ -67,6 +67,23 @@ func TestTestMailsCount(t *testing.T) {
 	}
 }
 
+// TestTestMailsOutsideSenderDomains checks that nobody sends a test message from an address that no campaign may send from.
+func TestTestMailsOutsideSenderDomains(t *testing.T) {
+	m := newMailer(t)
+	eve := m.Write
+	eve.Key = m.Admin.Post("/v1/api-keys", map[string]string{
+		"name": "Eve", "user_id": m.Admin.Post("/v1/users", `{"email": "eve@elsewhere.example"}`).Is(201).ID(),
+	}).Is(201).Text("data.key")
+	eve.Post("/v1/sequence-templates/test", draftTest).Is(200)
+	setSenderDomains(t, m.app, m.Org, "acme.example")
+	eve.Post("/v1/sequence-templates/test", draftTest).Fails(422, "validation_failed",
+		`"eve@elsewhere.example" is outside the sender domains of the organization: acme.example`)
+	m.Write.Post("/v1/sequence-templates/test", draftTest).Is(200)
+	if mails := m.server.Mails(); len(mails) != 2 {
+		t.Errorf("the server accepted %+v", mails)
+	}
+}
+
 // TestTestMailsOfADay checks that an organization sends 50 test messages a day.
 func TestTestMailsOfADay(t *testing.T) {
 	m := newMailer(t, func(cfg *service.Config) { cfg.RateLimit.PerMinute = 0 })

@@ -176,6 +176,21 @@ func TestNewcomersBounds(t *testing.T) {
 	}
 }
 
+// TestNewcomersBesideWaiting checks that people who await confirmation do not make the next ones start unasked.
+func TestNewcomersBesideWaiting(t *testing.T) {
+	l := withLeads(t, 100, "")
+	l.add(300, "Lead")
+	l.run()
+	l.counts(100, 300, "")
+	l.add(70, "Lead") // less than a fifth of 400
+	l.run()
+	l.counts(100, 370, "")
+	l.admit(370)
+	l.add(70, "Lead")
+	l.run()
+	l.counts(540, 0, "")
+}
+
 // TestNewcomersOfBulk gives 130 of 200 people the title of the audience, in transactions of 25. They are judged
 // together when the operation has ended, and until then nobody starts.
 func TestNewcomersOfBulk(t *testing.T) {

@@ -73,7 +73,11 @@ var RestoreRecord = Operation[RestoreRecordInput, RestoreRecordResult]{
 				if err != nil {
 					return err
 				}
-				return s.Restored(tx, table, in.ID)
+				_, before, err := from.Reader(table).Public(in.ID)
+				if err != nil {
+					return err
+				}
+				return s.Restored(tx, table, in.ID, before)
 			})
 		})
 		if err == nil && in.Kind == s.CRM.Fields.Entity {

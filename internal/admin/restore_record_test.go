@@ -3,6 +3,7 @@ package admin
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"prospector/internal/apptest"
+	"prospector/internal/fault"
 	"prospector/store"
 )
 
@@ -180,5 +182,61 @@ func TestRestoreUnlisted(t *testing.T) {
 	f.list("", 1, 0)
 	if again := f.check(CheckInput{}); len(again.Problems) > 0 {
 		t.Errorf("%+v", again)
+	}
+}
+
+// TestRestoreSendsNothing checks that a contact of a backup starts no sequence by coming back, and is refused if it would
+// come to match a dynamic audience because its account is gone.
+func TestRestoreSendsNothing(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	account := "/v1/accounts/" + org.Write.Post("/v1/accounts", `{"name": "X"}`).Is(201).ID()
+	create := func(members string) uuid.UUID {
+		return uuid.MustParse(org.Write.Post("/v1/contacts", members).Is(201).ID())
+	}
+	lead := create(`{"email": "lead@x.example", "title": "Lead"}`)
+	employee := create(fmt.Sprintf(`{"email": "employee@x.example", "account_id": %q}`, filepath.Base(account)))
+	backup, err := Backup.doLong(t.Context(), app.Service, BackupInput{}, func(int, int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(backup.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []uuid.UUID{lead, employee} {
+		org.Write.Delete("/v1/contacts/" + id.String() + "?permanent=true").Is(204)
+	}
+	org.Write.Delete(account).Is(204)
+	template := org.Write.Post("/v1/sequence-templates", `{"name": "T", "steps": [{"index": 0, "type": "auto_email", "subject": "Hello", "message": "Shall we talk?"}]}`).Is(201).ID()
+	campaigns := map[string]string{}
+	for name, filters := range map[string]string{
+		"leads": `{"field": "title", "condition": "is", "value": "Lead"}`, "homeless": `{"field": "account_id", "condition": "is_empty"}`,
+	} {
+		audience := org.Write.Post("/v1/audiences", fmt.Sprintf(`{"name": %q, "type": "dynamic", "filters": [%s]}`, name, filters)).Is(201).ID()
+		campaigns[name] = "/v1/campaigns/" + org.Write.Post("/v1/campaigns", fmt.Sprintf(
+			`{"name": %q, "template_id": %q, "audience_ids": [%q], "status": "active"}`, name, template, audience)).Is(201).ID()
+	}
+	app.Work()
+	restore := func(id uuid.UUID) error {
+		_, err := RestoreRecord.doFile(t.Context(), app.Service, RestoreRecordInput{Kind: "contacts", ID: id}, bytes.NewReader(file), nil)
+		app.Work()
+		return err
+	}
+	if err := restore(employee); fault.CodeOf(err) != fault.InUse {
+		t.Errorf("an employee whose account is gone is restored: %v", err)
+	}
+	org.Read.Get("/v1/contacts/"+employee.String()).Fails(404, "not_found", "")
+	if err := restore(lead); err != nil {
+		t.Error(err)
+	}
+	for name, campaign := range campaigns {
+		stats := org.Read.Get(campaign + "/stats").Is(200)
+		if stats.Int("data.active") != 0 || stats.Int("data.not_started") != stats.Int("data.enrolled") {
+			t.Errorf("%s has %s", name, stats.Body)
+		}
+	}
+	if n := org.Read.Get(campaigns["leads"]).Is(200).Int("data.newcomers"); n != 1 {
+		t.Errorf("%d people await confirmation", n)
 	}
 }

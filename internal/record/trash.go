@@ -233,6 +233,20 @@ func (k *Kind[T]) putBack(
 	return doc, lost, err
 }
 
+// MayRestore returns why a record of a backup cannot be used. It has been written already, and before is its public part
+// in the backup.
+func (s *Set) MayRestore(tx *store.Tx, table string, id uuid.UUID, before []byte) error {
+	k := s.ofTable(table)
+	if k == nil || k.mayRestore == nil {
+		return nil
+	}
+	_, after, err := tx.Reader(table).Public(id)
+	if err != nil {
+		return err
+	}
+	return k.mayRestore(tx, id, before, after, false)
+}
+
 // MayRefuseToRestore reports whether the kind, or one whose records get something back with its own, has a rule MayRestore.
 func (k *kind) MayRefuseToRestore() bool {
 	return k.mayRestore != nil || k.lossesOf != nil || slices.ContainsFunc(k.set.kinds, func(other *kind) bool {

@@ -25,7 +25,7 @@ import (
 // that an interrupted job goes on with it.
 
 // A change asks if it adds more than maxUnasked people to a campaign, and more than one for each peoplePerNewcomer
-// that the campaign had.
+// that the campaign had, not counting those who await confirmation.
 const (
 	maxUnasked        = 50
 	peoplePerNewcomer = 5
@@ -245,7 +245,7 @@ func (e *Engine) mustAsk(
 	if err != nil && !store.IsDamagedRecord(err) { // as if it had nobody
 		return false, err
 	}
-	enough := max(maxUnasked, counters.enrolled()/peoplePerNewcomer)
+	enough := max(maxUnasked, (counters.enrolled()-counters.newcomers())/peoplePerNewcomer)
 	n := 0
 	for i, audience := range c.Audiences {
 		if !campaign.HasAudience(audience) {

@@ -107,10 +107,10 @@ func (e *Engine) userAddress(tx *store.Tx, user uuid.UUID) (mail.Address, error)
 // maxTests is how many test messages an organization may send on a day.
 const maxTests = 50
 
-// claimTest counts a test message that a user is about to send, and returns the user's address. It refuses
-// a recipient who must not be written to, and a message above the user's daily cap or above maxTests of the
-// organization. A message that then cannot be sent still counts. With the transport outbox nothing is sent, and
-// nothing counts. to may be empty.
+// claimTest counts a test message that a user is about to send, and returns the user's address. It refuses a sender who
+// cannot own a campaign, a recipient who must not be written to, and a message above the user's daily cap or above
+// maxTests of the organization. A message that then cannot be sent still counts. With the transport outbox nothing is
+// sent, and nothing counts. to may be empty.
 func (e *Engine) claimTest(tx *store.Tx, user uuid.UUID, to string) (from mail.Address, err error) {
 	if from, err = e.userAddress(tx, user); err != nil || to == "" {
 		return from, err
@@ -122,6 +122,11 @@ func (e *Engine) claimTest(tx *store.Tx, user uuid.UUID, to string) (from mail.A
 	}
 	if _, sends := e.Options.Transport(uuid.Nil).(Prober); !sends {
 		return from, nil
+	}
+	if problem, err := e.identity.SenderProblem(tx, user); err != nil && fault.CodeOf(err) != fault.NotFound {
+		return from, err
+	} else if problem != "" {
+		return from, fault.New(fault.ValidationFailed, "cannot send: %s", problem)
 	}
 	return from, e.withEngine(tx, func(x *engineTx) error {
 		if err := x.countTest(); err != nil {

@@ -238,9 +238,16 @@ func (s *Service) Verify(tx *store.Tx, report store.Report) error {
 	)
 }
 
-// Restored brings up to date what depends on a record that was restored from a backup.
-func (s *Service) Restored(tx *store.Tx, table string, id uuid.UUID) error {
+// Restored brings up to date what depends on a record that was restored from a backup. before is the public part that it
+// has there. Nobody is written to because of it: a record that would come to match a dynamic audience is refused like one
+// from the trash, and contacts who come into campaigns again await confirmation.
+func (s *Service) Restored(tx *store.Tx, table string, id uuid.UUID, before []byte) error {
+	if err := s.Kinds.MayRestore(tx, table, id, before); err != nil {
+		return err
+	}
 	switch table {
+	case s.CRM.Contacts.Table.Name():
+		return s.Sequences.ContactRestored(tx, id, nil)
 	case s.Outreach.Audiences.Table.Name():
 		return s.Outreach.Restored(tx, id)
 	case s.Webhooks.Subscriptions.Table.Name():
