@@ -17,7 +17,6 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/apptest"
-	"prospector/internal/record"
 	"prospector/internal/service"
 	"prospector/store"
 )
@@ -123,8 +122,8 @@ func TestCheckUnswept(t *testing.T) {
 			}
 			look()
 			p.passesCheck()
-			p.run("check", "--repair").done().says(fmt.Sprintf(`Checked %d records, found 0 problems\n`, n+4)) // plus user, key, organization and tag
-			p.run("reindex").done().says(fmt.Sprintf(`Indexed %d records\n`, n+4))
+			p.run("check", "--repair").done().says(fmt.Sprintf(`Checked %d records, found 0 problems\n`, n+6)) // plus user, key, organization, tags and operation
+			p.run("reindex").done().says(fmt.Sprintf(`Indexed %d records\n`, n+6))
 			p.passesCheck()
 			look()
 			if running {
@@ -283,15 +282,15 @@ func (w *sweep) left() (left int) {
 	return left
 }
 
-// sweepJobs returns the jobs that are left, except the one that empties the trash.
+// sweepJobs returns the jobs that are left, except those that forget what is old.
 func (w *sweep) sweepJobs(s *service.Service) []store.Job {
 	t := w.p.t
 	t.Helper()
-	jobs, next, err := s.Store.Due(time.Now().Add(24*time.Hour), 100, nil, nil)
+	jobs, next, err := s.Store.Due(time.Now().Add(60*24*time.Hour), 100, nil, nil)
 	if err != nil || !next.IsZero() {
 		t.Fatalf("more jobs are left, due at %v (%v)", next, err)
 	}
-	return slices.DeleteFunc(jobs, func(j store.Job) bool { return j.Kind == record.TrashJob })
+	return slices.DeleteFunc(jobs, func(j store.Job) bool { return strings.HasSuffix(j.Kind, ".expire") })
 }
 
 // done checks that the sweep is finished and left no job or tombstone.

@@ -53,7 +53,7 @@ func (s *server) everyKind(key string) map[string]string {
 	made("tasks", fmt.Sprintf(`{"title": "Call", "type": "call", "contact_id": %q}`, contact))
 	made("meetings", `{"title": "Demo", "starts_at": "2026-12-01T10:00:00Z", "ends_at": "2026-12-01T11:00:00Z"}`)
 	made("account-views", `{"name": "Software", "filtering_rules": [{"field": "industry", "condition": "is", "value": "Software"}]}`)
-	made("webhooks/subscriptions", `{"url": "https://hooks.example.com/in", "triggers": ["tag.deleted"]}`)
+	made("webhooks/subscriptions", `{"url": "https://hooks.example.com/in", "triggers": ["tag.updated"]}`)
 	audience := made("audiences", fmt.Sprintf(`{"name": "Buyers", "contact_ids": [%q]}`, contact))
 	s.do(http.StatusOK, key, "PATCH", "/v1/organization", `{"business_days": [1, 2, 3, 4, 5, 6, 7], "sending_window": {"from_hour": 0, "to_hour": 24}}`)
 	template := made("sequence-templates", `{"name": "Mail", "steps": [{"index": 0, "type": "auto_email", "hour": 0, "subject": "Hello", "message": "Hello"}]}`)
@@ -65,7 +65,10 @@ func (s *server) everyKind(key string) map[string]string {
 	s.do(http.StatusCreated, key, "POST", "/v1/suppressions", `{"domain": "never.example", "reason": "asked to"}`)
 	var trash []reply
 	for entity, body := range map[string]string{
-		"accounts": `{"name": "Gone"}`, "contacts": `{"email": "gone@initech.example"}`, "opportunities": fmt.Sprintf(`{"name": "Gone", "account_id": %q}`, account),
+		"tags": `{"name": "Gone", "color": "red", "object_type": "contact"}`, "fields": `{"entity": "contacts", "key": "gone", "data_type": "text"}`,
+		"audiences": `{"name": "Gone"}`, "sequence-templates": `{"name": "Gone", "steps": [{"index": 0, "type": "call"}]}`,
+		"campaigns": fmt.Sprintf(`{"name": "Gone", "template_id": %q, "audience_ids": [%q]}`, template, audience),
+		"accounts":  `{"name": "Gone"}`, "contacts": `{"email": "gone@initech.example"}`, "opportunities": fmt.Sprintf(`{"name": "Gone", "account_id": %q}`, account),
 		"tasks": `{"title": "Gone", "type": "call"}`, "meetings": `{"title": "Gone", "starts_at": "2026-12-02T10:00:00Z", "ends_at": "2026-12-02T11:00:00Z"}`,
 	} {
 		id := s.id(s.do(http.StatusCreated, key, "POST", "/v1/"+entity, body))

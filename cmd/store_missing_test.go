@@ -76,7 +76,7 @@ func TestStoreReplaced(t *testing.T) {
 	s := p.serve()
 	file, aside := p.path("data", store.FileName), p.path("data", "aside.db")
 	create := func(status int) {
-		s.do(status, key, "POST", "/v1/tags", `{"name": "VIP", "color": "#ff0000", "object_type": "contact"}`, "Content-Type", "application/json")
+		s.do(status, key, "POST", "/v1/tags", `{"name": "VIP", "color": "red", "object_type": "contact"}`, "Content-Type", "application/json")
 	}
 	ready := func() { s.do(http.StatusOK, "", "GET", "/readyz", "") }
 	notReady := func(reason string) {

@@ -105,7 +105,8 @@ func TestDamagedEdition(t *testing.T) {
 	app.Work()
 }
 
-// TestTruncatedWhileRunning checks that the service is not ready while its store file is shorter than it must be.
+// TestTruncatedWhileRunning checks that the service is not ready after its store file was shorter than it must be, until it
+// starts again.
 func TestTruncatedWhileRunning(t *testing.T) {
 	app, _, _ := newManySequences(t)
 	path := filepath.Join(app.Config.DataDir, store.FileName)
@@ -127,5 +128,7 @@ func TestTruncatedWhileRunning(t *testing.T) {
 	if err := errors.Join(err, f.Close()); err != nil {
 		t.Fatal(err)
 	}
+	app.Anonymous().Get("/readyz").Fails(503, "unavailable", "the store file was truncated while the server runs")
+	app.Restart()
 	app.Anonymous().Get("/readyz").Is(200)
 }

@@ -325,7 +325,7 @@ func TestThrong(t *testing.T) {
 
 	// The rest of a large audience is deleted in the background, also after a restart, and is never
 	// visible.
-	org.Write.Delete(path).Is(204)
+	org.Write.Delete(path + "?permanent=true").Is(204)
 	org.Read.Post(path+"/contacts/list", nil).Fails(404, "not_found", "Resource not found")
 	if membersLeft(org, idIn(path)) == 0 {
 		t.Error("a large audience is cleared in one transaction")

@@ -178,15 +178,15 @@ func TestMetricsOfJobs(t *testing.T) {
 	}
 	jobs(1, 0, 0, 0, 0)
 	org.Write.Delete("/v1/tags/" + tag).Is(204)
-	jobs(2, 1, 0, 0, 0)
+	jobs(4, 1, 0, 0, 0) // and those that empty the trash and forget the operation
 	app.Clock.Advance(90 * time.Second)
-	jobs(2, 1, 90, 0, 0)
+	jobs(4, 1, 90, 0, 0)
 	app.Work()
-	jobs(1, 0, 0, 1, 0)
+	jobs(3, 0, 0, 1, 0)
 	app.Clock.Advance(time.Hour)
-	jobs(1, 1, 90, 1, 0)
+	jobs(3, 2, 90, 1, 0)
 	app.Work() // it is postponed
-	jobs(1, 0, 0, 1, 1)
+	jobs(3, 0, 0, 1, 1)
 }
 
 // TestMetricsOfTheIndex writes until it has observed an index that is behind, which is the case

@@ -25,6 +25,7 @@ var migrations = []migration{
 	func(*bolt.Tx) error { return nil }, // webhook events are stored before they are fanned out, which older programs never do
 	func(*bolt.Tx) error { return nil }, // users have credentials and sessions, which older programs do not keep in step with them
 	func(*bolt.Tx) error { return nil }, // accounts and contacts have a key of their names, which Store.UseShapes builds
+	func(*bolt.Tx) error { return nil }, // the change log has values and operations, and settings have a trash, which older programs ignore
 }
 
 var heldBucket = []byte("held")

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -346,7 +347,11 @@ func Object(text string) map[string]any {
 
 // UnsubscribePath returns the path of the unsubscribe link in a message. The API never shows it.
 func (o *Org) UnsubscribePath(message string) string {
-	link := o.app.Sequences.UnsubscribeLink(o.ID, uuid.MustParse(message), uuid.Nil)
+	var contact uuid.UUID // none if the message is damaged
+	for _, id := range o.Read.Post("/v1/outbox/list", fmt.Sprintf(`{"filters": [{"field": "id", "condition": "is", "value": %q}]}`, message)).Is(200).Column("contact_id") {
+		contact = uuid.MustParse(id)
+	}
+	link := o.app.Sequences.UnsubscribeLink(o.ID, uuid.MustParse(message), contact)
 	return link[strings.LastIndex(link, "/u/"):]
 }
 

@@ -234,7 +234,7 @@ func TestDeleteTemplateVersions(t *testing.T) {
 	}
 	before, _ := f.contents(ids[0])
 	remove := func() error {
-		return f.update(func(tx *store.Tx) error { return f.Templates.Delete(tx, ids[1], nil) })
+		return f.update(func(tx *store.Tx) error { return f.Templates.Erase(tx, ids[1], nil) })
 	}
 
 	// A template in use cannot be deleted and keeps its versions.
@@ -259,7 +259,7 @@ func TestDeleteTemplateVersions(t *testing.T) {
 		t.Errorf("after a refused deletion the template has the versions %q", all)
 	}
 
-	err = f.update(func(tx *store.Tx) error { return f.Campaigns.Delete(tx, campaign, nil) })
+	err = f.update(func(tx *store.Tx) error { return f.Campaigns.Erase(tx, campaign, nil) })
 	if err != nil {
 		t.Fatal(err)
 	}
