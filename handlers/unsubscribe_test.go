@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"prospector/internal/apptest"
 	"prospector/store"
 )
@@ -261,4 +263,30 @@ func TestUnsubscribeTokens(t *testing.T) {
 		t.Errorf("the deleted organization is still listed: %v (error %v)", orgs, err)
 	}
 	app.Anonymous().Post(other.link, nil).Is(200)
+}
+
+// TestUnsubscribeAfterRestore follows links of messages that the store does not have, because they were sent after the
+// backup that was restored. They unsubscribe their contact, if it exists.
+func TestUnsubscribeAfterRestore(t *testing.T) {
+	app := apptest.New(t)
+	org := newOutreached(app, "Acme")
+	r := newRecipient(org, "ann")
+	link := func(contact string) string {
+		link := app.Sequences.UnsubscribeLink(org.ID, uuid.New(), uuid.MustParse(contact))
+		return link[strings.LastIndex(link, "/u/"):]
+	}
+	app.Anonymous().Get(link(r.contact)).Is(200)
+	r.optedOut(t, "after a GET", false)
+	app.Anonymous().Post(link(r.contact), nil).Is(200)
+	r.optedOut(t, "after a POST", true)
+
+	merged := contactsOf(org.Org, "bob", "bobby")
+	org.Write.Post("/v1/contacts/"+merged[0]+"/merge", map[string]any{"ids": merged[1:]}).Is(200)
+	app.Anonymous().Post(link(merged[1]), nil).Is(200)
+	if org.Read.Get("/v1/contacts/"+merged[0]).Is(200).Value("data.do_not_contact") != true {
+		t.Error("the link of a contact that was merged does not unsubscribe the one that it was merged into")
+	}
+	gone := contactsOf(org.Org, "carl")[0]
+	org.Write.Delete("/v1/contacts/" + gone).Is(204)
+	app.Anonymous().Post(link(gone), nil).Fails(404, "not_found", "")
 }

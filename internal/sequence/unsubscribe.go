@@ -150,14 +150,18 @@ func (e *Engine) Unsubscription(token string) (u Unsubscription, err error) {
 }
 
 // recipientOf returns the contact and the address that the message of a link was sent to. If the store does not have the
-// message, because it was sent after the backup that was restored, they are those of the contact.
+// message, because it was sent after the backup that was restored, they are those of the contact, or of the one that it was
+// merged into.
 func (e *Engine) recipientOf(tx *store.Tx, ids linkIDs) (contact uuid.UUID, address string, err error) {
 	m, err := e.messages.Get(tx, ids.message)
 	if err == nil || ids.contact == uuid.Nil || !isGone(err) {
 		return m.Record.ContactID, m.Record.To, err
 	}
-	doc, err := e.crm.Contacts.Get(tx, ids.contact)
-	return doc.ID, string(doc.Record.Email), err
+	if contact, _, err = e.crm.Contacts.Survivor(tx, ids.contact); err != nil {
+		return contact, "", err
+	}
+	doc, err := e.crm.Contacts.Get(tx, contact)
+	return contact, string(doc.Record.Email), err
 }
 
 // Unsubscribe opts out the recipient of a token's message: both the contact, if it still exists and
