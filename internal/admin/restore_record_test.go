@@ -18,13 +18,9 @@ import (
 	"prospector/store"
 )
 
-// TestRestoreField checks that lists find the values of a custom field again that was damaged and is restored,
-// also of records that were indexed in between.
-func TestRestoreField(t *testing.T) {
-	app := apptest.New(t)
-	org := app.Org("Acme")
-	field := uuid.MustParse(org.Admin.Post("/v1/fields", `{"entity": "contacts", "key": "tier", "data_type": "text"}`).Is(201).ID())
-	contact := org.Write.Post("/v1/contacts", `{"email": "a@x.example", "custom_field_tier": "gold"}`).Is(201).ID()
+// backupOf returns a new backup.
+func backupOf(t *testing.T, app *apptest.App) []byte {
+	t.Helper()
 	backup, err := Backup.doLong(t.Context(), app.Service, BackupInput{}, func(int, int) {})
 	if err != nil {
 		t.Fatal(err)
@@ -33,6 +29,17 @@ func TestRestoreField(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return file
+}
+
+// TestRestoreField checks that lists find the values of a custom field again that was damaged and is restored,
+// also of records that were indexed in between.
+func TestRestoreField(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	field := uuid.MustParse(org.Admin.Post("/v1/fields", `{"entity": "contacts", "key": "tier", "data_type": "text"}`).Is(201).ID())
+	contact := org.Write.Post("/v1/contacts", `{"email": "a@x.example", "custom_field_tier": "gold"}`).Is(201).ID()
+	file := backupOf(t, app)
 	app.Stop()
 	db, err := bolt.Open(filepath.Join(app.Config.DataDir, store.FileName), 0o600, nil)
 	if err != nil {
@@ -91,14 +98,7 @@ func TestRestoreStandIn(t *testing.T) {
 		}
 	}
 	setPassword()
-	backup, err := Backup.doLong(t.Context(), app.Service, BackupInput{}, func(int, int) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.ReadFile(backup.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := backupOf(t, app)
 	flip := func(b *bolt.Bucket, key, value []byte) error {
 		value = bytes.Clone(value)
 		value[len(value)-3] ^= 4
@@ -144,14 +144,7 @@ func TestRestoreUnlisted(t *testing.T) {
 	session := f.Session()
 	const stored = `{"values": {"theme": "dark"}}`
 	session.Do(http.MethodPut, "/v1/me/preferences", stored).Is(200)
-	backup, err := Backup.doLong(t.Context(), f.app.Service, BackupInput{}, func(int, int) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.ReadFile(backup.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := backupOf(t, f.app)
 	restore := func(kind string, id uuid.UUID) {
 		t.Helper()
 		_, err := RestoreRecord.doFile(t.Context(), f.app.Service, RestoreRecordInput{Kind: kind, ID: id}, bytes.NewReader(file), nil)
@@ -196,14 +189,7 @@ func TestRestoreSendsNothing(t *testing.T) {
 	}
 	lead := create(`{"email": "lead@x.example", "title": "Lead"}`)
 	employee := create(fmt.Sprintf(`{"email": "employee@x.example", "account_id": %q}`, filepath.Base(account)))
-	backup, err := Backup.doLong(t.Context(), app.Service, BackupInput{}, func(int, int) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.ReadFile(backup.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := backupOf(t, app)
 	for _, id := range []uuid.UUID{lead, employee} {
 		org.Write.Delete("/v1/contacts/" + id.String() + "?permanent=true").Is(204)
 	}
