@@ -18,7 +18,7 @@ var mayImport = map[string][]string{
 	"internal/service":          {"handlers", "internal/undo", "internal/bulk", "internal/operation", "internal/imports", "internal/address", "internal/identity", "internal/crm", "internal/catalog", "internal/tam", "internal/outreach", "internal/sequence", "internal/planner", "internal/mail", "internal/research/offline", "internal/research/openai", "internal/webhook", "internal/record", "internal/worker", "internal/fault", "internal/turn", "index", "store"},
 	"handlers":                  {"internal/undo", "internal/bulk", "internal/operation", "internal/imports", "internal/console", "internal/identity", "internal/crm", "internal/catalog", "internal/tam", "internal/outreach", "internal/sequence", "internal/webhook", "internal/record", "internal/rows", "internal/worker", "internal/filter", "internal/shape", "internal/fault", "internal/turn", "index", "store"},
 	"internal/console":          {},
-	"internal/crm":              {"internal/address", "internal/identity", "internal/record", "internal/rows", "internal/filter", "internal/shape", "internal/fault", "index", "store"},
+	"internal/crm":              {"internal/address", "internal/identity", "internal/match", "internal/record", "internal/rows", "internal/filter", "internal/shape", "internal/fault", "index", "store"},
 	"internal/identity":         {"internal/address", "internal/password", "internal/record", "internal/shape", "internal/fault", "index", "store"},
 	"internal/research":         {"internal/crm", "internal/shape", "internal/fault"},
 	"internal/research/offline": {"internal/research", "internal/catalog", "internal/crm", "internal/shape"},
@@ -36,12 +36,13 @@ var mayImport = map[string][]string{
 	"internal/undo":             {"internal/operation", "internal/record", "internal/worker", "internal/shape", "internal/fault", "store"},
 	"internal/operation":        {"internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
 	"internal/worker":           {"internal/fault", "internal/turn", "store"},
-	"internal/record":           {"internal/rows", "internal/filter", "internal/shape", "internal/fault", "index", "store"},
+	"internal/record":           {"internal/match", "internal/rows", "internal/filter", "internal/shape", "internal/fault", "index", "store"},
 	"index":                     {"internal/filter", "internal/shape", "internal/turn", "store"},
 	"store":                     {"internal/fault", "internal/turn"},
-	"internal/rows":             {"internal/address", "internal/shape", "internal/fault"},
+	"internal/rows":             {"internal/address", "internal/match", "internal/shape", "internal/fault"},
 	"internal/filter":           {"internal/address", "internal/shape", "internal/fault"},
 	"internal/shape":            {"internal/address", "internal/fault"},
+	"internal/match":            {"internal/address"},
 	"internal/address":          {},
 	"internal/password":         {"internal/fault"},
 	"internal/fault":            {},
@@ -69,7 +70,7 @@ var owners = map[string][]string{
 	"golang.org/x/crypto":                 {"internal/password"},
 	"golang.org/x/net":                    {"internal/address", "internal/webhook"},
 	"golang.org/x/sys":                    {"internal/admin", "internal/turn", "store"},
-	"golang.org/x/text":                   {"internal/address", "internal/rows"},
+	"golang.org/x/text":                   {"internal/address", "internal/match", "internal/rows"},
 }
 
 // apptest may import anything, and is imported by tests alone.

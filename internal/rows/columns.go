@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"prospector/internal/fault"
+	"prospector/internal/match"
 	"prospector/internal/shape"
 )
 
@@ -271,7 +272,7 @@ func (r *reading[T]) splitFullName() {
 		r.dropped = append(r.dropped, Dropped{Column: r.full.Column, Value: raw, Message: message, Notice: message == meansNothing})
 		return
 	}
-	first, last := SplitName(bare)
+	first, last := match.SplitName(strings.Map(visible, bare))
 	for _, part := range []struct{ field, text string }{{"first_name", first}, {"last_name", last}} {
 		t := r.c.fields.Targets[part.field]
 		if part.text != "" && !r.has(t) {
