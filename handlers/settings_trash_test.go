@@ -419,3 +419,39 @@ func TestSettingsHistory(t *testing.T) {
 		t.Errorf("the history is %s", got)
 	}
 }
+
+// TestRestoreRefused restores an account and a field with which contacts would match dynamic audiences that came meanwhile.
+func TestRestoreRefused(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	account := "/v1/accounts/" + org.Write.Post("/v1/accounts", `{"name": "Globex"}`).Is(201).ID()
+	field := "/v1/fields/" + org.Admin.Post("/v1/fields", `{"entity": "contacts", "key": "tier", "data_type": "text"}`).Is(201).ID()
+	contactsWith(org, 3, map[string]any{"account_id": idIn(account), "custom_field_tier": "platinum"})
+	org.Write.Delete(account).Is(204)
+	org.Admin.Delete(field).Is(204)
+	app.Work()
+	for name, rule := range map[string]string{
+		"employed": `"filters": [{"field": "account_id", "condition": "is_not_empty"}]`, "found": `"search": "platinum"`,
+	} {
+		org.Write.Post("/v1/audiences", fmt.Sprintf(`{"name": %q, "type": "dynamic", %s}`, name, rule)).Is(201)
+	}
+	app.Work()
+	for path, audience := range map[string]string{account: "employed", field: "found"} {
+		org.Admin.Post(path+"/restore", nil).Fails(409, "in_use", fmt.Sprintf("would join the dynamic audience %q", audience))
+		org.Admin.Post(path+"/restore", `{"force": true}`).Is(200)
+		app.Work()
+		org.Read.Post("/v1/audiences/list", fmt.Sprintf(`{"filters": [{"field": "name", "condition": "is", "value": %q}]}`, audience)).
+			Has(200, `{"data": [{"type": "static", "contact_count": 0}]}`)
+	}
+	checked(t, app, org)
+}
+
+// TestSettingsTrashRefusals checks what many records of the trash are not restored for.
+func TestSettingsTrashRefusals(t *testing.T) {
+	org := apptest.New(t).Org("Acme")
+	for _, entity := range []string{"tags", "fields", "audiences", "sequence-templates", "campaigns"} {
+		trash := "/v1/" + entity + "/trash/bulk"
+		org.Admin.Post(trash, `{"filters": [{"field": "x", "condition": "is", "value": 1}], "restore": true}`).Fails(422, "invalid_filter", "filters[0].field")
+		org.Admin.Post(trash, `{"filters": [], "restore": true, "expect": 7}`).Fails(409, "count_changed", "not 7")
+	}
+}

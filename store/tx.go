@@ -69,6 +69,9 @@ func newTx(s *Store, btx *bolt.Tx, org uuid.UUID) *Tx {
 	}
 }
 
+// Before returns a transaction that reads what was stored before tx wrote anything. It ends with tx.
+func (tx *Tx) Before() *Tx { return newTx(tx.store, tx.btx, tx.org) }
+
 // Org returns the organization of the transaction.
 func (tx *Tx) Org() uuid.UUID { return tx.org }
 

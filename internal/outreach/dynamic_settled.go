@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/fault"
 	"prospector/store"
 )
 
@@ -92,11 +93,19 @@ func (o *Outreach) awaitsCount(tx *store.Tx, audience uuid.UUID) bool {
 	return false
 }
 
-// awaitSettled must be called before a dynamic audience stops following its filters. If the audience is not settled,
-// it returns an error that makes the store settle it and then retry the transaction.
+// awaitSettled must be called before a dynamic audience stops following its filters. If the audience was not settled
+// before the transaction, it returns an error that makes the store settle it and then retry the transaction.
 func (o *Outreach) awaitSettled(tx *store.Tx, doc store.Doc[Audience]) error {
 	plan, err := o.plan(tx, &doc)
 	if err != nil || plan == nil {
+		return err
+	}
+	tx = tx.Before() // what it has written itself would never be settled
+	doc, err = o.Audiences.Table.Get(tx, doc.ID)
+	if fault.CodeOf(err) == fault.NotFound {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	now, err := o.basis(tx, &doc)

@@ -41,7 +41,14 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	const limit = 3
 	l := newDrainListener(ln, limit, slog.New(slog.NewTextHandler(&log, nil)))
 	entered, leave := make(chan struct{}), make(chan struct{})
-	server := &http.Server{ConnState: l.connState, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	idle := make(chan struct{}, 10)
+	connState := func(conn net.Conn, state http.ConnState) {
+		l.connState(conn, state)
+		if state == http.StateIdle {
+			idle <- struct{}{}
+		}
+	}
+	server := &http.Server{ConnState: connState, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/slow" {
 			entered <- struct{}{}
 			<-leave
@@ -68,15 +75,20 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-entered
-	first.get(t)
-	second.get(t)
+	get := func(c client) {
+		t.Helper()
+		c.get(t)
+		<-idle // the server says so after it has answered
+	}
+	get(first)
+	get(second)
 	third := dial()
-	third.get(t)
+	get(third)
 	closed(first)
 	fourth := dial()
-	fourth.get(t)
+	get(fourth)
 	closed(second)
-	third.get(t)
+	get(third)
 
 	close(leave)
 	if res, err := http.ReadResponse(slow.answers, nil); err != nil || res.StatusCode != http.StatusOK {
