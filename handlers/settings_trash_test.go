@@ -352,7 +352,7 @@ func TestCampaignTrash(t *testing.T) {
 	w.Post("/v1/campaigns/trash/list", `{}`).Has(200, `{"data": [{"name": "Mail", "status": "archived", "template_name": "Two steps"}]}`)
 	w.Post(at+"/restore", `{}`).Fails(422, "validation_failed", "template_id: "+template+" does not exist; restore it first")
 	w.Post("/v1/sequence-templates/"+template+"/restore", `{}`).Has(200, `{"data": {"name": "Two steps"}}`)
-	w.Post(at+"/restore", `{}`).Fails(422, "validation_failed", "audiences: "+audience+" does not exist; restore it first")
+	w.Post(at+"/restore", `{}`).Fails(422, "validation_failed", `is in the trash; restore it first`)
 	w.Post("/v1/audiences/"+audience+"/restore", `{}`).Has(200, `{"data": {"contact_count": 2}}`)
 	w.Patch("/v1/audiences/"+audience, `{"name": "Everybody"}`).Is(200)
 	w.Post(at+"/restore", `{}`).Has(200, fmt.Sprintf(`{"data": {"status": "archived", "template_name": "Two steps", "audiences": [{"id": %q, "name": "Everybody"}]}}`, audience))

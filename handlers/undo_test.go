@@ -132,7 +132,7 @@ func TestUndoDelete(t *testing.T) {
 	}
 	org.Write.Post("/v1/audiences/"+audience+"/contacts/add", fmt.Sprintf(`{"contact_ids": [%q]}`, contacts[0])).Is(200)
 	op := bulkOf(org, "accounts", `{"filters": [], "delete": true}`)
-	org.Write.Patch("/v1/contacts/"+contacts[2], fmt.Sprintf(`{"title": "CEO"}`)).Is(200)
+	org.Write.Patch("/v1/contacts/"+contacts[2], `{"title": "CEO"}`).Is(200)
 	first := undo(t, app, org, op, undone(5))
 	for _, id := range contacts {
 		org.Read.Get("/v1/contacts/"+id).Has(200, fmt.Sprintf(`{"data": {"account_id": %q}}`, account))
@@ -218,7 +218,7 @@ func TestUndoMerge(t *testing.T) {
 	check()
 	second := undo(t, app, org, first, undone(3))
 	org.Read.Get("/v1/contacts/"+y).Fails(404, "not_found", "")
-	org.Read.Get("/v1/contacts/"+x).Has(200, fmt.Sprintf(`{"data": {"title": "CEO", "external_id": "why"}}`))
+	org.Read.Get("/v1/contacts/"+x).Has(200, `{"data": {"title": "CEO", "external_id": "why"}}`)
 	org.Read.Get("/v1/tasks/"+task).Has(200, fmt.Sprintf(`{"data": {"contact_id": %q}}`, x))
 	undo(t, app, org, second, undone(3))
 	check()

@@ -3,6 +3,7 @@ package browsertest
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -89,10 +90,18 @@ func TestUndoImport(t *testing.T) {
 	b.shows("1 record is put back. Added records go to the trash, changed ones get their values back.")
 	b.click("dialog button.primary", "Undo for 1 record")
 	b.shows("1 record put back")
-	b.shows("This import was undone.")
+	b.shows("This was undone.")
 	if n := count(t, "/v1/contacts/list", rule("email", email)); n != 0 {
 		t.Errorf("%d contacts of the import are left", n)
 	}
+
+	b.click(".notice a", "Show the undo")
+	b.until(find(".heading button", "Undo…"))
+	b.click(".heading button", "Undo…")
+	b.click("dialog button.primary", "Undo for 1 record")
+	b.shows("1 record put back")
+	b.click("main a", "Imported 1 contact")
+	b.shows("This was undone, and the undo was undone, too.")
 	b.visit("/operations")
 	b.until(find("tbody a", "Imported 1 contact from taken back.csv"))
 }
@@ -108,6 +117,11 @@ func TestHistoryValues(t *testing.T) {
 	shared.call(t, http.MethodPatch, "/v1/contacts/"+id, map[string]any{"title": "CTO", "account_id": account})
 	operation := shared.bulk(t, map[string]any{"ids": []string{id}, "add_tags": []string{tagID}})
 	b.ready("/contacts/" + id)
+	shared.call(t, http.MethodPatch, "/v1/contacts/"+id, map[string]any{"notes": strings.Repeat("Long. ", 100) + "Before" + strings.Repeat(" Same.", 100)})
+	shared.call(t, http.MethodPatch, "/v1/contacts/"+id, map[string]any{"notes": strings.Repeat("Long. ", 100) + "After" + strings.Repeat(" Same.", 100)})
+	b.ready("/contacts/" + id)
+	b.shows("Long. Before Same.")
+	b.shows("Long. After Same.")
 	b.shows("Title: CEO → CTO")
 	b.shows("Account: nothing → " + name + " GmbH")
 	b.shows("Tags: nothing → " + tag)

@@ -265,7 +265,7 @@ func (c *campaignShow) takeSequence(trigger string, s *changedSequence) {
 			c.times[step.MessageID.UUID] = step.At
 		}
 	}
-	if trigger == "sequence.stopped" {
+	if trigger == "sequence.stopped" && !last.IsZero() { // something had happened
 		what := "receives nothing more: " + s.Reason
 		if s.Reason == string(sequence.StopReplied) {
 			what = "replied, so no further email follows"

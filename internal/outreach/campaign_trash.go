@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
+	"prospector/internal/shape"
 	"prospector/store"
 )
 
@@ -30,7 +31,7 @@ func (o *Outreach) reviveCampaign(tx *store.Tx, c *Campaign, _ bool) error {
 		switch {
 		case fault.CodeOf(err) == fault.NotFound && o.Audiences.IsTrashed(tx, a.ID):
 			var p fault.Problems
-			p.Invalid("audiences", "%s does not exist; restore it first", a.ID)
+			p.Invalid("audiences", "%s is in the trash; restore it first", shape.Quote(a.Name))
 			return p.Err()
 		case fault.CodeOf(err) == fault.NotFound:
 			continue

@@ -135,11 +135,15 @@ async function saveRules(model) {
 }
 
 /** @param {Item} model */
-async function removeMembers({ path, table }) {
+async function removeMembers({ path, table, campaigns }) {
   const contact_ids = [...table.selected];
   table.clearSelection();
   await post(`${path}/contacts/remove`, { contact_ids }, { key: newKey() });
-  toast(tn(contact_ids.length, '{n} contact removed', '{n} contacts removed'), { undo: async () => { await post(`${path}/contacts/add`, { contact_ids }, { key: newKey() }); await reload(); } });
+  toast(tn(contact_ids.length, '{n} contact removed', '{n} contacts removed'), { undo: async () => {
+    await post(`${path}/contacts/add`, { contact_ids }, { key: newKey() });
+    await reload();
+    if (campaigns.length > 0) toast(t('Their sequences have stopped. Restart people… of the campaign continues them.'));
+  } });
   await reload();
 }
 

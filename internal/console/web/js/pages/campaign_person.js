@@ -90,7 +90,7 @@ async function skip(model, s) {
       action: t('Skip the step'),
       body: (state) =>
         html`${field(state, { name: 'step_index', label: t('Step'), required: true, options: choices })}
-          <p class="soft">${t('It does not happen. The next step follows as if it had.')}</p>`,
+          <p class="soft">${t('It does not happen, and cannot be taken back. The next step follows as if it had.')}</p>`,
       submit: ({ values }) =>
         act(s, 'skip', { step_index: Number(values.step_index) }, t('The step is skipped')),
     },

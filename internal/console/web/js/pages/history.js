@@ -52,16 +52,29 @@ const entry = (e) => html`<span>${e.type === 'message' ? html`<a dir="auto" href
 /** The fields that a change changed, with their values before and after. @param {Item} model @param {Item} change @returns {string[]} */
 const valuesOf = (model, { changes }) => Object.entries(changes || {}).filter(([key]) => key !== 'updated_at').map(([key, { from, to }]) => {
   const f = model.schema.fields.find((/** @type {Field} */ other) => other.key === key) || { key, label: words(key), type: '' };
-  return t('{field}: {from} → {to}', { field: f.label, from: inText(model, f, from), to: inText(model, f, to) });
+  const [before, after] = differing(inText(model, f, from), inText(model, f, to));
+  return t('{field}: {from} → {to}', { field: f.label, from: before, to: after });
 });
-
-const longest = 200; // letters of a value
 
 /** A value in words. @param {Item} model @param {Field} f @param {any} value */
 function inText(model, f, value) {
   if (value === null || value === undefined || value === '' || value.length === 0) return t('nothing');
-  const text = [value].flat().map((v) => nameIn(model, f, v)).join(', ');
-  return text.length > longest ? `${text.slice(0, longest)}…` : text;
+  return [value].flat().map((v) => nameIn(model, f, v)).join(', ');
+}
+
+const longest = 200; // letters of a value that is shown whole
+const around = 40; // letters beside the part of a longer value that differs
+
+/** Two texts, or the parts of long ones that differ. @param {string} a @param {string} b @returns {[string, string]} */
+function differing(a, b) {
+  const most = Math.min(a.length, b.length);
+  if (Math.max(a.length, b.length) <= longest) return [a, b];
+  let start = 0;
+  while (start < most && a[start] === b[start]) start++;
+  let end = 0;
+  while (end < most - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end++;
+  const part = (/** @type {string} */ text) => `${start > around ? '…' : ''}${text.slice(Math.max(0, start - around), text.length - Math.max(0, end - around))}${end > around ? '…' : ''}`;
+  return [part(a), part(b)];
 }
 
 /** One value in words, by name if it refers to a record. @param {Item} model @param {Field} f @param {any} value @returns {string} */
@@ -79,7 +92,7 @@ function changeTitle(change) {
   const operation = change.operation || '';
   const isUndo = operation.startsWith('undo');
   if (change.change === 'deleted') return t(isUndo ? 'Taken back by {who}' : 'Deleted by {who}', { who: name });
-  if (change.change === 'created') return t(operation.startsWith('restore') || isUndo ? 'Restored by {who}' : operation.startsWith('import') ? 'Imported by {who}' : 'Created by {who}', { who: name });
+  if (change.change === 'created') return t(/^restore|trash/.test(operation) || isUndo ? 'Restored by {who}' : operation.startsWith('import') ? 'Imported by {who}' : 'Created by {who}', { who: name });
   if (isUndo && fields) return t('{fields} put back by {who}', { fields, who: name });
   return fields ? t('{fields} changed by {who}', { fields, who: name }) : t('Changed by {who} ({operation})', { who: name, operation: words(operation).toLowerCase() });
 }

@@ -13,7 +13,7 @@ import { current, go, link } from '../router.js';
 import { may, update } from '../state.js';
 import { number, t, tn } from '../text.js';
 import { entities } from './entities.js';
-import { askUndo, isUndoable, operationWith } from './undo.js';
+import { askUndo, isUndoable, operationWith, readUndone, undoneNote } from './undo.js';
 
 /** What can be imported. @type {Record<string, {title: string, path: string}>} */
 const kinds = { contacts: entities.contacts, accounts: entities.accounts, suppressions: { title: t('Suppressions'), path: '/settings/suppressions' } };
@@ -256,6 +256,7 @@ export const importPage = {
   async load({ args }, signal) {
     const item = await get(`/v1/imports/${args.id}`, { signal });
     const operation = item.status === 'running' || item.dry_run ? undefined : await operationWith(item.id, signal);
+    await readUndone(operation, signal);
     const model = { item, operation };
     if (item.status === 'running') follow({ ...workOf(item.id, item.entity), seen: (i) => { model.item = i; update(); } });
     else forgetAll(); // tags may be new
@@ -266,7 +267,7 @@ export const importPage = {
     const made = i.entity in entities && i.added > 0 && !i.dry_run && i.finished_at && madeBy('csv', i);
     return html`<div class="page">${heading({ up: ['/imports', t('Imports')], title: i.file_name || t('Import of {kind}', { kind: kind.title.toLowerCase() }), note: html`${status(i.status)} ${[i.dry_run && t('dry run'), dateTime(i.created_at), i.encoding?.toUpperCase()].filter(Boolean).join(' · ')}`, actions: html`
         ${i.status === 'running' && button(t('Cancel'), () => post(`/v1/imports/${i.id}/cancel`, {}))}${isUndoable(operation) && button(t('Undo…'), () => askUndo(operation))}<a class="button" href=${link(kind.path)}>${kind.title}</a>` })}
-      ${operation?.undone_by && html`<p class="notice">${t('This import was undone.')} <a href=${link(`/operations/${operation.undone_by}`)}>${t('Show the undo')}</a></p>`}
+      ${undoneNote(operation)}
       ${i.status === 'running' && html`<p class="notice" role="status">${t('The import goes on if you leave this page.')} <progress max="1" .value=${i.progress || 0} aria-label=${t('Progress')}></progress></p>`}
       ${(i.status === 'failed' || i.status === 'cancelled') && html`<p class="notice bad" role="alert">${failure(i)}</p>`}
       ${section(t('Result'), counts(i, made && html`<a href=${link(kind.path + made)}>${t('Show')}</a>`, i.skipped > 0 && button(t('Download them'), () => download(`/v1/imports/${i.id}/rejects`, `rejects.csv`), 'plain')))}${problems(i)}</div>`;

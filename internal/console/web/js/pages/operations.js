@@ -9,7 +9,7 @@ import { follow } from '../foot.js';
 import { go, link } from '../router.js';
 import { update } from '../state.js';
 import { number, t, tn } from '../text.js';
-import { askUndo, isUndoable, keptBecause, operationWith, problemsOf, sentences, titleOf } from './undo.js';
+import { askUndo, isUndoable, keptBecause, operationWith, problemsOf, readUndone, sentences, titleOf, undoneNote } from './undo.js';
 
 /** The names of the files of imports, by the id of the import. @type {Record<string, string>} */
 const files = {};
@@ -65,7 +65,7 @@ export const operationPage = {
     const o = await operationWith(args.id, signal);
     const model = { o, before: o?.undo_of && await operationWith(o.undo_of, signal) };
     if (!o) return model;
-    await readNames([o, model.before].filter(Boolean));
+    await Promise.all([readNames([o, model.before].filter(Boolean)), readUndone(o, signal)]);
     if (o.status === 'running') follow({ read: `/v1/operations/${o.id}`, href: path, label: titleOf(o), done: titleOf, seen: (now) => { model.o = now; update(); } });
     return model;
   },
@@ -78,7 +78,7 @@ export const operationPage = {
 /** What an operation did, and what became of it. @param {Item} o @param {Item | undefined} before the operation that it undid */
 function details(o, before) {
   const kept = keptBecause(o.kept);
-  return html`${o.undone_by && html`<p class="notice">${t('This was undone.')} <a href=${link(`/operations/${o.undone_by}`)}>${t('Show the undo')}</a></p>`}
+  return html`${undoneNote(o)}
     ${section(t('Result'), pairs([
       ...(o.kind === 'undo' ? facts([[t('Undo of'), before && html`<a href=${link(`/operations/${before.id}`)}>${described(before)}</a>`], [t('Put back'), tn(o.undone, '{n} record', '{n} records')]])
         : facts([[t('Changed'), o.kind === 'template' ? tn(o.changed, '{n} person', '{n} people') : tn(o.changed, '{n} record', '{n} records')], [t('Not changed'), o.failed > 0 && number(o.failed)]])),

@@ -171,7 +171,7 @@ function editor(model, f, before) {
 /** Saves one field, after a question where people would be written to again. @param {any} model @param {string} key @param {any} value */
 async function save(model, key, value) {
   if (model.isSaving) return;
-  if (key === 'do_not_contact' && String(value) === 'false' && !await confirm({ title: t('Allow messages to {name} again?', { name: nameOf(model.record) }), text: t('Running campaigns start to write at once.'), action: t('Allow messages'), danger: true })) return reload();
+  if (key === 'do_not_contact' && String(value) === 'false' && !await confirm({ title: t('Allow messages to {name} again?', { name: nameOf(model.record) }), text: t('Running campaigns that have not begun with this person begin at once. Where they have stopped, Restart people… of the campaign continues.'), action: t('Allow messages'), danger: true })) return reload();
   return write(model, key, value);
 }
 

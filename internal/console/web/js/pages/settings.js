@@ -90,7 +90,7 @@ const parts = {
     one: t('suppression'), empty: t('Nobody is suppressed.'), load: listed('/v1/suppressions/list'), path: '/v1/suppressions',
     columns: [[t('Address or domain'), (s) => s.email || s.domain || soft(t('an erased person'))], [t('Reason'), (s) => because(s.reason)], [t('Since'), (s) => when(s.created_at)]],
     fields: [{ name: 'email' }, { name: 'domain', label: t('Or a domain') }, { name: 'reason' }],
-    actions: (s) => may('admin') && button(t('Remove…'), asked(s.email || s.domain ? t('Allow messages to {name} again? Running campaigns start to write at once.', { name: s.email || s.domain }) : t('Forget that a person was erased? Whoever it was can be imported and written to again.'), t('Remove'), () => remove(`/v1/suppressions/${s.id}`)), 'danger'),
+    actions: (s) => may('admin') && button(t('Remove…'), asked(s.email || s.domain ? t('Allow messages to {name} again? Running campaigns that have not begun begin at once. Where they have stopped, Restart people… of the campaign continues.', { name: s.email || s.domain }) : t('Forget that a person was erased? Whoever it was can be imported and written to again.'), t('Remove'), () => remove(`/v1/suppressions/${s.id}`)), 'danger'),
   },
   webhooks: {
     one: t('webhook'), empty: t('No webhooks. Add an endpoint to hear about changes.'), load: listed('/v1/webhooks/subscriptions/list'), path: '/v1/webhooks/subscriptions', admin: true,

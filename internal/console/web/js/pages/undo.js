@@ -40,6 +40,14 @@ export const isUndoable = (o) => may('write') && o?.undoable_until && !o.undone_
 /** The operation with an id, or undefined if it is not kept any more. @param {string} id @param {AbortSignal} [signal] @returns {Promise<Item | undefined>} */
 export const operationWith = async (id, signal) => (await list('/v1/operations/list', { filters: [is('id', id)], page_size: 1 }, { signal })).data[0];
 
+/** Reads whether the undo of an operation was itself undone, which the operation does not say. @param {Item | undefined} o @param {AbortSignal} [signal] */
+export async function readUndone(o, signal) {
+  if (o?.undone_by) o.isBack = Boolean((await operationWith(o.undone_by, signal))?.undone_by);
+}
+
+/** That an operation was undone. @param {Item | undefined} o */
+export const undoneNote = (o) => o?.undone_by && html`<p class="notice">${o.isBack ? t('This was undone, and the undo was undone, too.') : t('This was undone.')} <a href=${link(`/operations/${o.undone_by}`)}>${t('Show the undo')}</a></p>`;
+
 /** Why an undo leaves records as they are, or a new text people, one sentence for each reason. @param {Item | null} kept @returns {string[]} */
 export function keptBecause(kept) {
   /** @type {[string, string, string][]} */
@@ -160,7 +168,7 @@ const back = {
 
 /** What an undo would put back and what it would leave. @param {Item} o the operation @param {Item} trial */
 const forecast = ({ kind }, { undone, kept }) => html`<p>${undone > 0 ? `${tn(undone, '{n} record is put back.', '{n} records are put back.')} ${t(back[kind])}` : t('Nothing can be put back.')}</p>
-  ${sentences(keptBecause(kept))}<p class="soft">${t('Nobody is written to because of an undo, and it can be undone too.')}</p>`;
+  ${sentences(keptBecause(kept))}<p class="soft">${t('Nobody is written to because of an undo, and it can be undone too. Sequences that have stopped stay so: Restart people… of a campaign continues them.')}</p>`;
 
 /** Why an operation cannot be undone, with the one that comes first. @param {any} error @param {() => void} leave */
 function refusal(error, leave) {
