@@ -68,6 +68,8 @@ bench: ## compare lists, writes, enrolling, webhooks and simulations with simple
 fuzz: ## run each fuzz test for FUZZ_TIME
 	go test ./internal/shape -run '^$$' -fuzz FuzzParseObject -fuzztime $(FUZZ_TIME)
 	go test ./internal/rows -run '^$$' -fuzz FuzzCSV -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
+	go test ./internal/rows -run '^$$' -fuzz FuzzSpreadsheet -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
+	go test ./internal/rows -run '^$$' -fuzz FuzzCards -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
 	go test ./internal/rows -run '^$$' -fuzz FuzzEscapeFormula -fuzztime $(FUZZ_TIME)
 	go test ./internal/filter -run '^$$' -fuzz FuzzCompile -fuzztime $(FUZZ_TIME)
 	go test ./index -run '^$$' -fuzz FuzzAgreement -fuzztime $(FUZZ_TIME)
@@ -80,7 +82,7 @@ fuzz: ## run each fuzz test for FUZZ_TIME
 soak: fuzz ## kill the server SOAK_ROUNDS times while clients write, and damage the store file twice as often
 	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./handlers -run 'TestPreviewReference|TestSendingModel|TestEngineThousand|TestEngineMany|TestEngineStopsUndone|TestThrong|TestNobodyJoinsByLoss|TestUndoModel|TestCorrectModel' -count 1 -timeout 4h -v
 	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./internal/crm -run TestMergeModel -count 1 -timeout 4h -v
-	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./internal/rows -run TestFlatMemory -count 1 -timeout 4h -v
+	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./internal/rows -run 'TestFlatMemory|TestFlatSpreadsheets' -count 1 -timeout 4h -v
 	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./index -run 'TestAgreement|TestDamage|TestFlippedSegments|TestRestarts' -count 1 -timeout 4h -v
 	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./cmd -run 'TestKill9|TestShortage' -count 1 -timeout 4h -v
 	PROSPECTOR_SOAK=$$((2 * $(SOAK_ROUNDS))) go test ./internal/admin -run TestDamagedPages -count 1 -timeout 4h -v

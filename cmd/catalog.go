@@ -31,6 +31,7 @@ type catalogCounts struct {
 	Skipped       int    `json:"skipped"`
 	ValuesDropped int    `json:"values_dropped"`
 	Encoding      string `json:"encoding,omitempty"`
+	Unsure        bool   `json:"encoding_unsure,omitempty"`
 	Delimiter     string `json:"delimiter,omitempty"`
 }
 
@@ -57,8 +58,8 @@ func catalogCommand() *cobra.Command {
 func catalogImportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "import", Short: "Import companies and people", Args: noArgs,
-		Long: "Import companies, people or both from files, or one of them from standard input with -. A file is CSV with a header\n" +
-			"or JSON lines, and may be packed with gzip or zip. Columns are recognized by their names in English, German, French and\n" +
+		Long: "Import companies, people or both from files, or one of them from standard input with -. A file is CSV with a header,\n" +
+			"a spreadsheet (.xlsx), an address book (vCard) or JSON, and may be packed with gzip or zip. Columns are recognized by their names in English, German, French and\n" +
 			"Spanish, and as other programs export them. Other columns are ignored with a warning, unless --map maps them, in both\n" +
 			"files. A row with an id adds or updates that company or person. A row without an id updates the company with the same\n" +
 			"website, or the person with the same linkedin_url or email, and is added if there is none. An empty cell leaves the\n" +
@@ -85,6 +86,7 @@ func catalogImportCommand() *cobra.Command {
 	c.Flags().StringArray("map", nil, "`column=field`: import a column with another name as this field (repeatable)")
 	c.Flags().Bool("dry-run", false, "count what an import would do, and write nothing")
 	c.Flags().String("locale", "", "how numbers and dates are written, such as de, en-GB or fr (default: decided by column)")
+	readingFlags(c)
 	c.Flags().String("on-bad-value", "", "`drop_value` leaves out a value that cannot be read, skip_row skips its row (default drop_value)")
 	c.Flags().String("rejects", "", "write the skipped rows to this `file`, as CSV with a column that says why; two files\nget the names of their entities")
 	_ = c.RegisterFlagCompletionFunc("on-bad-value", cobra.FixedCompletions(badValueChoices, cobra.ShellCompDirectiveNoFileComp))
@@ -102,7 +104,7 @@ func catalogFiles(c *cobra.Command, result *catalogImported) ([]catalogFile, err
 	}
 	var shared admin.CatalogInput
 	var rejects string
-	for name, into := range map[string]*string{"locale": &shared.Locale, "on-bad-value": &shared.OnBadValue, "rejects": &rejects} {
+	for name, into := range map[string]*string{"locale": &shared.Locale, "encoding": &shared.Encoding, "sheet": &shared.Sheet, "on-bad-value": &shared.OnBadValue, "rejects": &rejects} {
 		if *into, err = c.Flags().GetString(name); err != nil {
 			return nil, err
 		}
@@ -198,10 +200,14 @@ func (r *catalogImported) take(c *cobra.Command, f catalogFile) error {
 		return fmt.Errorf("%s: %w", f.name, err)
 	}
 	*f.counts = catalogCounts{
-		loaded.Rows, loaded.Added, loaded.Updated, loaded.Skipped, loaded.ValuesDropped, loaded.Encoding, loaded.Delimiter,
+		loaded.Rows, loaded.Added, loaded.Updated, loaded.Skipped, loaded.ValuesDropped, loaded.Encoding, loaded.Unsure,
+		loaded.Delimiter,
 	}
 	for _, p := range loaded.Problems.List() {
 		r.Problems = append(r.Problems, catalogProblem{f.name, p})
+	}
+	if loaded.Unsure {
+		loaded.Warnings = append(loaded.Warnings, unsureOf(loaded.Encoding))
 	}
 	for _, warning := range loaded.Warnings {
 		r.Warnings = append(r.Warnings, f.name+": "+warning)
@@ -240,8 +246,8 @@ func (r *catalogImported) show(c *cobra.Command, failed error) error {
 			catalogCounts
 		}{{admin.Companies, r.Companies}, {admin.People, r.People}} {
 			if part.Rows > 0 {
-				fmt.Fprintf(w, "%s %s: %d added, %d updated, %d skipped, %d values dropped\n",
-					done, part.entity, part.Added, part.Updated, part.Skipped, part.ValuesDropped)
+				fmt.Fprintf(w, "%s %s: %d added, %d updated, %d skipped, %d values dropped%s\n",
+					done, part.entity, part.Added, part.Updated, part.Skipped, part.ValuesDropped, readAs(part.Encoding))
 			}
 		}
 	})

@@ -13,6 +13,7 @@ import (
 
 	"prospector/internal/admin"
 	"prospector/internal/crm"
+	"prospector/internal/rows"
 	"prospector/internal/shape"
 )
 
@@ -22,7 +23,7 @@ func importCommand() *cobra.Command {
 	accounts := importCommandOf("accounts", matchFields("accounts"),
 		`  prospector import accounts companies.csv.gz --org "Acme Sales" --locale de --rejects rejects.csv`)
 	suppressions := importCommandOf("suppressions", nil, `  prospector import suppressions opted-out.csv --org "Acme Sales"`)
-	return group("import", "Import records from CSV or JSON lines", contacts, accounts, suppressions)
+	return group("import", "Import records from CSV, spreadsheets, vCard or JSON", contacts, accounts, suppressions)
 }
 
 // matchFields returns the values of --match-on.
@@ -31,8 +32,8 @@ func matchFields(entity crm.Entity) []string {
 }
 
 func importCommandOf(entity string, matches []string, example string) *cobra.Command {
-	long := "Import " + entity + " from a file, or from standard input with -. The file is CSV with a header or JSON lines, and may\n" +
-		"be packed with gzip or zip. From a file that 'org export' wrote, only the " + entity + " are imported. Columns are recognized by\n" +
+	long := "Import " + entity + " from a file, or from standard input with -. The file is CSV with a header, a spreadsheet (.xlsx),\n" +
+		"an address book (vCard) or JSON, and may be packed with gzip or zip. From a file that 'org export' wrote, only the " + entity + " are imported. Columns are recognized by\n" +
 		"their names in several languages. --map maps others, and those that remain are ignored with a warning. A value that\n" +
 		"cannot be read is left out, and a row without what a record needs is skipped. Both are reported, equal problems together.\n" +
 		"An empty cell leaves the field unchanged. docs/import.md describes the formats.\n\n"
@@ -80,6 +81,7 @@ func importCommandOf(entity string, matches []string, example string) *cobra.Com
 	c.Flags().StringArray("map", nil, "`column=field`: import a column as this field (repeatable)")
 	c.Flags().Bool("dry-run", false, "count and report, but write nothing")
 	c.Flags().String("locale", "", "how numbers and dates are written, as a language `tag` such as de or en-GB; the default is to decide by column")
+	readingFlags(c)
 	c.Flags().String("on-bad-value", dropValue, "what happens when an optional value cannot be read: "+dropValue+" or "+skipRow)
 	c.Flags().String("rejects", "", "write the skipped rows, and why they were skipped, to this CSV `file`")
 	if matches != nil {
@@ -89,6 +91,25 @@ func importCommandOf(entity string, matches []string, example string) *cobra.Com
 		c.Flags().StringArray("tag", nil, "`name` of a tag that every imported record gets (repeatable)")
 	}
 	return c
+}
+
+// readingFlags adds the flags that say how a file is read.
+func readingFlags(c *cobra.Command) {
+	c.Flags().String("encoding", "", "the `encoding` of the file: "+strings.Join(rows.Encodings(), ", ")+"; the default is to detect it")
+	c.Flags().String("sheet", "", "the `name` of the sheet of a spreadsheet; the default is the first visible one")
+	_ = c.RegisterFlagCompletionFunc("encoding", cobra.FixedCompletions(rows.Encodings(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// readAs names the encoding of a file, unless it is the usual one.
+func readAs(encoding string) string {
+	if encoding == "" || encoding == "utf-8" {
+		return ""
+	}
+	return "; read as " + encoding
+}
+
+func unsureOf(encoding string) string {
+	return fmt.Sprintf("the encoding %s is a guess; if letters are wrong, set another one with --encoding", encoding)
 }
 
 // The values of --on-bad-value.
@@ -123,6 +144,9 @@ func importInput(c *cobra.Command, entity string, matches []string) (in admin.Im
 	o.DryRun, _ = flags.GetBool("dry-run")
 	locale, _ := flags.GetString("locale")
 	o.Locale = shape.Text(locale)
+	encoding, _ := flags.GetString("encoding")
+	sheet, _ := flags.GetString("sheet")
+	o.Encoding, o.Sheet = shape.Text(encoding), shape.Text(sheet)
 	o.OnBadValue, _ = flags.GetString("on-bad-value")
 	if err := checkChoice("on-bad-value", o.OnBadValue, dropValue, skipRow); err != nil || matches == nil {
 		return in, err
@@ -214,6 +238,9 @@ func standardInput() io.ReadCloser {
 
 // showImport prints the report of an import. Warnings go to stderr, as do problems unless the report is printed as JSON.
 func showImport(c *cobra.Command, entity string, r admin.ImportResult) error {
+	if r.EncodingUnsure {
+		r.Warnings = append(r.Warnings, unsureOf(r.Encoding))
+	}
 	for _, warning := range r.Warnings {
 		fmt.Fprintln(c.ErrOrStderr(), "warning: "+warning)
 	}
@@ -225,7 +252,7 @@ func showImport(c *cobra.Command, entity string, r admin.ImportResult) error {
 		if r.DryRun {
 			done = "Would import"
 		}
-		fmt.Fprintf(w, "%s %s: %d added, %d updated, %d skipped, %d values dropped\n", done, entity, r.Added, r.Updated, r.Skipped, r.ValuesDropped)
+		fmt.Fprintf(w, "%s %s: %d added, %d updated, %d skipped, %d values dropped%s\n", done, entity, r.Added, r.Updated, r.Skipped, r.ValuesDropped, readAs(r.Encoding))
 	})
 	switch {
 	case err == nil && r.Failed != "":

@@ -15,6 +15,7 @@ import (
 	"prospector/internal/identity"
 	"prospector/internal/imports"
 	"prospector/internal/rows"
+	"prospector/internal/shape"
 	"prospector/store"
 )
 
@@ -23,7 +24,9 @@ const maxUploads = 4
 
 // InspectBody is what a caller asks of an inspection: the options beside its file.
 type InspectBody struct {
-	Entity string `json:"entity" rule:"default=contacts,enum=contacts|accounts|suppressions" doc:"What the rows are."`
+	Entity   string     `json:"entity" rule:"default=contacts,enum=contacts|accounts|suppressions" doc:"What the rows are."`
+	Encoding shape.Text `json:"encoding" doc:"The encoding of the file, such as windows-1250. The default is to detect it."`
+	Sheet    shape.Text `json:"sheet" doc:"The name of the sheet of a spreadsheet. The default is the first visible one."`
 }
 
 // fileImportOperations returns the operations on imports of files.
@@ -242,5 +245,5 @@ func (c *call) inspect() (found rows.Inspection, err error) {
 	if err != nil {
 		return found, err
 	}
-	return u.Inspect(options.Entity)
+	return u.Inspect(imports.FileImportBody{Entity: options.Entity, Encoding: options.Encoding, Sheet: options.Sheet})
 }

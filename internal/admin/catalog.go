@@ -20,6 +20,8 @@ type CatalogInput struct {
 	Either     []string          `json:"either,omitempty"` // columns of Map that may be missing, because another file has them
 	Lines      bool              `json:"lines,omitempty"`
 	Locale     string            `json:"locale,omitempty"`
+	Encoding   string            `json:"encoding,omitempty"`
+	Sheet      string            `json:"sheet,omitempty"`
 	OnBadValue string            `json:"on_bad_value,omitempty"`
 	DryRun     bool              `json:"dry_run,omitempty"`
 	Rejects    bool              `json:"rejects,omitempty"` // return the skipped rows
@@ -29,6 +31,7 @@ type CatalogInput struct {
 type CatalogResult struct {
 	rows.Report
 	Encoding  string   `json:"encoding"`
+	Unsure    bool     `json:"encoding_unsure"`
 	Delimiter string   `json:"delimiter"`
 	Warnings  []string `json:"warnings"`
 	Failed    string   `json:"failed,omitempty"`  // why the import stopped early
@@ -42,7 +45,7 @@ const maxRejects = 32 << 20
 var ImportCatalog = Operation[CatalogInput, CatalogResult]{
 	name: "catalog-import", Unit: Bytes, createsStore: true,
 	doFile: func(ctx context.Context, s *service.Service, in CatalogInput, file io.Reader, _ Progress) (r CatalogResult, err error) {
-		t, err := readTable(file, in.Lines, in.Entity)
+		t, err := readTable(file, rows.Options{Lines: in.Lines, Entity: in.Entity, Encoding: in.Encoding, Sheet: in.Sheet})
 		if err != nil {
 			return r, err
 		}
@@ -65,7 +68,7 @@ var ImportCatalog = Operation[CatalogInput, CatalogResult]{
 			load = s.Catalog.ImportPeople
 		}
 		report, warnings, err := load(ctx, s.Store, t, options)
-		r.Report, r.Warnings, r.Encoding, r.Delimiter = report, warnings, t.Encoding(), t.Delimiter()
+		r.Report, r.Warnings, r.Encoding, r.Unsure, r.Delimiter = report, warnings, t.Encoding(), t.EncodingUnsure(), t.Delimiter()
 		if in.Rejects && options.Rejects.Flush() == nil {
 			r.Rejects = rejects.Bytes()
 		}

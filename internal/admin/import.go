@@ -28,6 +28,7 @@ type ImportResult struct {
 	ID             uuid.UUID      `json:"id"`
 	DryRun         bool           `json:"dry_run"`
 	Encoding       string         `json:"encoding"`
+	EncodingUnsure bool           `json:"encoding_unsure"`
 	Delimiter      string         `json:"delimiter"`
 	Rows           int            `json:"rows"`
 	Added          int            `json:"added"`
@@ -104,7 +105,7 @@ func importResult(ctx context.Context, s *service.Service, org, id uuid.UUID) (r
 		doc, err := s.Imports.Imports.Get(tx, id)
 		m := doc.Record
 		r = ImportResult{
-			ID: id, DryRun: m.DryRun, Encoding: string(m.Encoding), Delimiter: string(m.Delimiter), Rows: m.Rows, Added: m.Added,
+			ID: id, DryRun: m.DryRun, Encoding: string(m.Encoding), EncodingUnsure: m.EncodingUnsure, Delimiter: string(m.Delimiter), Rows: m.Rows, Added: m.Added,
 			Updated: m.Updated, Skipped: m.Skipped, ValuesDropped: m.ValuesDropped, Problems: m.Problems,
 			RejectsOmitted: m.RejectsOmitted, Warnings: m.Warnings, Failed: string(m.FailureReason),
 		}

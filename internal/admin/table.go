@@ -10,9 +10,9 @@ import (
 	"prospector/internal/service"
 )
 
-// readTable starts to read a file. lines says that it contains JSON lines.
-func readTable(file io.Reader, lines bool, entity string) (*rows.Reader, error) {
-	t, err := rows.Open(file, rows.Options{Lines: lines, Entity: entity})
+// readTable starts to read a file.
+func readTable(file io.Reader, o rows.Options) (*rows.Reader, error) {
+	t, err := rows.Open(file, o)
 	if err != nil {
 		return nil, fmt.Errorf("the file cannot be imported: %w", err)
 	}

@@ -26,8 +26,9 @@ type FileImport struct {
 	DryRun         bool           `json:"dry_run" doc:"Nothing is written. The counts and problems are those that the import would have."`
 	FileName       shape.Text     `json:"file_name"`
 	FileBytes      int            `json:"file_bytes" doc:"The size of the file."`
-	Encoding       shape.Text     `json:"encoding" doc:"The encoding of the file as it was detected."`
-	Delimiter      shape.Text     `json:"delimiter" doc:"What separates the cells of a CSV file. Null for JSON lines."`
+	Encoding       shape.Text     `json:"encoding" doc:"The encoding of the file, detected unless it was given."`
+	EncodingUnsure bool           `json:"encoding_unsure" doc:"Another encoding is almost as probable. If letters are wrong, import the file with the right encoding."`
+	Delimiter      shape.Text     `json:"delimiter" doc:"What separates the cells of a CSV file. Null for other formats."`
 	Status         Status         `json:"status" rule:"required,enum=running|completed|failed|cancelled" doc:"An import is running from the start of its upload."`
 	Progress       shape.Number   `json:"progress" doc:"From 0 to 1."`
 	Rows           int            `json:"rows" doc:"The rows that were read: the sum of added, updated and skipped."`
@@ -37,7 +38,7 @@ type FileImport struct {
 	ValuesDropped  int            `json:"values_dropped" doc:"Values that could not be read and were left out of rows that were imported."`
 	Problems       []rows.Problem `json:"problems" doc:"Why rows were skipped and values were dropped, in at most 1,000 groups. While the import is running, they may be a second old."`
 	RejectsOmitted int            `json:"rejects_omitted" doc:"Skipped rows that the rejects do not contain, because they would have more than 64 MiB."`
-	Warnings       []string       `json:"warnings" doc:"Columns that were ignored."`
+	Warnings       []string       `json:"warnings" doc:"Columns and sheets that were ignored."`
 	UserID         uuid.NullUUID  `json:"user_id" label:"User ID" doc:"The user of the API key or session that started the import. Null for an import on the command line."`
 	FinishedAt     shape.Time     `json:"finished_at"`
 	FailureReason  shape.Text     `json:"failure_reason" doc:"Why the import failed. Rows that were imported before stay."`
@@ -68,6 +69,8 @@ type FileImportBody struct {
 	Mapping       map[string]shape.Text `json:"mapping" rule:"maxlen=1000" pattern:"^[\\s\\S]{1,1000}$" hint:"the name of a column has 1 to 1000 characters" doc:"The fields of columns, by the names of the columns. An empty string ignores a column. Columns that are not named are recognized by their names."`
 	MatchOn       shape.Text            `json:"match_on" doc:"The field by which a row finds the record that it updates. auto, the default, tries external_id, then email, LinkedIn URL, and full name with account; for accounts external_id, website, and name with country. none always adds records. An id in a row always counts."`
 	Locale        shape.Text            `json:"locale" doc:"How numbers and dates are written, as a language tag such as de or en-GB. The default is to decide by column."`
+	Encoding      shape.Text            `json:"encoding" doc:"The encoding of the file, such as windows-1250. The default is to detect it."`
+	Sheet         shape.Text            `json:"sheet" doc:"The name of the sheet of a spreadsheet to import. The default is the first visible one."`
 	CreateMissing []string              `json:"create_missing" rule:"enum=tags|accounts,maxlen=2" doc:"Which records are created if a row names one that does not exist."`
 	OnBadValue    string                `json:"on_bad_value" rule:"default=drop_value,enum=drop_value|skip_row" doc:"What happens when the value of an optional field cannot be read."`
 	Tags          []string              `json:"tags" rule:"maxlen=100" doc:"Names or ids of tags that every imported record gets."`
@@ -84,6 +87,11 @@ func (o *FileImportBody) record() record.ImportOptions {
 		Mapping: mapping, MatchOn: string(o.MatchOn), Locale: string(o.Locale), CreateMissing: o.CreateMissing,
 		OnBadValue: o.OnBadValue, Tags: o.Tags, DryRun: o.DryRun,
 	}
+}
+
+// reading returns the options of the reader of a file.
+func (o *FileImportBody) reading(name string) rows.Options {
+	return rows.Options{Lines: isLines(name), Entity: o.Entity, Encoding: string(o.Encoding), Sheet: string(o.Sheet)}
 }
 
 // emit emits an event with the status of an import.

@@ -133,6 +133,7 @@ type batch struct {
 	last  bool
 	// The encoding and the warnings as far as the file was read.
 	encoding string
+	unsure   bool
 	warnings []string
 	err      error // why there are no more batches
 }
@@ -187,7 +188,7 @@ func (r *run) open(ctx context.Context) (file *os.File, err error) {
 		return nil, err
 	}
 	r.read = &countingReader{File: file}
-	if r.table, err = open(r.read, string(rec.FileName), rec.Entity); err == nil {
+	if r.table, err = open(r.read, rec.private.Options.reading(string(rec.FileName))); err == nil {
 		err = i.store.View(r.org, func(tx *store.Tx) (err error) {
 			r.importer, err = i.crm.NewImporter(tx, rec.Entity, r.table, rec.private.Options.record())
 			return err
@@ -279,7 +280,7 @@ func (r *run) prepare(ctx context.Context) (b batch) {
 		b.ready, err = r.importer.Prepare(tx, b.rows, func() { turn.Pause(ctx) })
 		return err
 	})
-	b.encoding, b.warnings = r.table.Encoding(), r.importer.Warnings()
+	b.encoding, b.unsure, b.warnings = r.table.Encoding(), r.table.EncodingUnsure(), r.importer.Warnings()
 	return b
 }
 
@@ -314,7 +315,7 @@ func (r *run) write(ctx context.Context, b *batch) (written int, err error) {
 		if err := r.reject(tx, &rec, b.rows[:written], outcomes); err != nil {
 			return err
 		}
-		rec.Encoding, rec.Warnings = shape.Text(b.encoding), b.warnings
+		rec.Encoding, rec.EncodingUnsure, rec.Warnings = shape.Text(b.encoding), b.unsure, b.warnings
 		if b.last && written == len(b.rows) {
 			part = 1
 			return i.finish(tx, doc, rec, &r.report, completed, "")

@@ -152,12 +152,12 @@ func (u *Upload) Check(o FileImportBody) (Checked, error) {
 	if err := u.file.Sync(); err != nil {
 		return c, noSpace(err)
 	}
-	t, err := open(u.file, u.name, o.Entity)
+	t, err := open(u.file, o.reading(u.name))
 	if err != nil {
 		return c, badFile(err)
 	}
 	defer t.Close()
-	c.encoding, c.delimiter = t.Encoding(), t.Delimiter()
+	c.encoding, c.unsure, c.delimiter = t.Encoding(), t.EncodingUnsure(), t.Delimiter()
 	return c, u.imports.store.View(u.org, func(tx *store.Tx) error {
 		im, err := u.imports.crm.NewImporter(tx, o.Entity, t, o.record())
 		if err == nil {
@@ -168,21 +168,25 @@ func (u *Upload) Check(o FileImportBody) (Checked, error) {
 }
 
 // Inspect describes the columns of the file, of which only the beginning needs to be there.
-func (u *Upload) Inspect(entity string) (in rows.Inspection, err error) {
-	t, err := open(u.file, u.name, entity)
+func (u *Upload) Inspect(o FileImportBody) (in rows.Inspection, err error) {
+	t, err := open(u.file, o.reading(u.name))
 	if err != nil {
 		return in, badFile(err)
 	}
 	defer t.Close()
 	err = u.imports.store.View(u.org, func(tx *store.Tx) error {
-		in, err = u.imports.crm.InspectImport(tx, entity, t)
+		in, err = u.imports.crm.InspectImport(tx, o.Entity, t)
 		return err
 	})
 	return in, err
 }
 
-// badFile is the error of a file that is not a table.
+// badFile is the error of a file that is not a table, or of options that do not fit it.
 func badFile(err error) error {
+	var refused *fault.Error
+	if errors.As(err, &refused) {
+		return err
+	}
 	var p fault.Problems
 	p.Invalid("file", "%v", err)
 	return p.Err()
@@ -191,15 +195,16 @@ func badFile(err error) error {
 // Checked is what is known about a file that can be imported.
 type Checked struct {
 	encoding, delimiter string
+	unsure              bool
 	warnings            []string
 }
 
 // open starts to read a file.
-func open(file io.ReadSeeker, name, entity string) (*rows.Reader, error) {
+func open(file io.ReadSeeker, o rows.Options) (*rows.Reader, error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	return rows.Open(file, rows.Options{Lines: isLines(name), Entity: entity})
+	return rows.Open(file, o)
 }
 
 // isLines reports whether the name of a file says that it contains JSON lines.
@@ -233,9 +238,9 @@ func (u *Upload) received(tx *store.Tx, old store.Doc[FileImport], c Checked) (s
 	}
 	rec.private.Received = true
 	rec.FileName, rec.FileBytes, rec.UpdatedAt = shape.Text(u.name), int(u.bytes), shape.At(tx.Now())
-	rec.Encoding, rec.Delimiter, rec.Warnings = shape.Text(c.encoding), shape.Text(c.delimiter), c.warnings
+	rec.Encoding, rec.EncodingUnsure, rec.Delimiter, rec.Warnings = shape.Text(c.encoding), c.unsure, shape.Text(c.delimiter), c.warnings
 	tx.AfterCommit(func() { u.accepted = true })
-	return u.imports.Imports.Update(tx, old, rec, []string{"file_name", "file_bytes", "encoding", "delimiter", "warnings"})
+	return u.imports.Imports.Update(tx, old, rec, []string{"file_name", "file_bytes", "encoding", "encoding_unsure", "delimiter", "warnings"})
 }
 
 // Run imports the file in the foreground, until the import is over or ctx ends. The job of the import continues it if

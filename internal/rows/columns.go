@@ -42,6 +42,8 @@ type Columns[T targeting] struct {
 	objects map[string]bool      // the paths of nested objects
 	ignored map[string]bool
 	warned  []string // the first ignored columns
+	sheets  []string // of a spreadsheet
+	sheet   string   // the one that is read
 }
 
 // column is a column of a table.
@@ -83,6 +85,7 @@ func NewColumns[T targeting](t *Reader, mapping map[string]string, locale string
 	if err := c.checkMapping(); err != nil {
 		return nil, err
 	}
+	c.sheets, c.sheet = t.Sheets()
 	for _, one := range fields.Targets {
 		if object, _, nested := strings.Cut(one.target().Member, "."); nested {
 			c.objects[object] = true
@@ -182,6 +185,9 @@ func fieldName(column string) string {
 // Warnings describes the columns ignored so far.
 func (c *Columns[T]) Warnings() []string {
 	list := []string{}
+	if others := slices.DeleteFunc(slices.Clone(c.sheets), func(s string) bool { return s == c.sheet }); len(others) > 0 {
+		list = append(list, fmt.Sprintf("only the sheet %q was read; the file also has: %s", shorten(c.sheet), listed(others)))
+	}
 	for _, name := range c.warned {
 		shown := shorten(name)
 		switch {
@@ -290,7 +296,7 @@ func (r *reading[T]) object(path string, object shape.Value) {
 	for _, m := range object.Members {
 		at := path + m.Key
 		switch {
-		case r.c.objects[at] && m.Value.Kind == shape.Object:
+		case r.c.isNested(at, m.Value):
 			r.object(at+".", m.Value)
 			continue
 		case r.c.objects[at]:
@@ -315,6 +321,12 @@ func (r *reading[T]) object(path string, object shape.Value) {
 			r.add(&p, show(m.Value), m.Value)
 		}
 	}
+}
+
+// isNested reports whether the members of a value have columns of their own. Other programs nest what they like.
+func (c *Columns[T]) isNested(path string, v shape.Value) bool {
+	_, mapped := c.mapping[path]
+	return v.Kind == shape.Object && (c.objects[path] || !c.plain && !mapped)
 }
 
 // member returns the column of a path in JSON lines.

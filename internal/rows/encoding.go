@@ -3,6 +3,8 @@ package rows
 import (
 	"bufio"
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"unicode/utf8"
@@ -10,15 +12,6 @@ import (
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
-)
-
-// The encodings of files.
-const (
-	utf8Text    = "utf-8"
-	utf16LE     = "utf-16le"
-	utf16BE     = "utf-16be"
-	windows1252 = "windows-1252"
-	latin1      = "iso-8859-1"
 )
 
 // window is how much of a file its encoding is decided by.
@@ -32,14 +25,23 @@ type decoder struct {
 	in      *bufio.Reader
 	name    string
 	decided bool
+	isOpen  bool // it is ISO-8859-1 or Windows-1252
+	unsure  bool // another encoding is almost as probable
 	raw     [4096]byte
-	rest    []byte // decoded, but not returned yet
-	decode  [256][]byte
+	rest    []byte      // decoded, but not returned yet
+	decode  [256][]byte // of an encoding with one byte for each character
+	wide    io.Reader   // of any other
 }
+
+// oldOffice is how files of old Office programs begin, and all with a password.
+const oldOffice = "\xd0\xcf\x11\xe0"
+
+// encryptedPackage is the name of the part that has the content of a file with a password.
+var encryptedPackage = []byte("E\x00n\x00c\x00r\x00y\x00p\x00t\x00e\x00d\x00P\x00a\x00c\x00k\x00a\x00g\x00e\x00")
 
 // otherFormats are how files begin that are not text.
 var otherFormats = []struct{ magic, name string }{
-	{"\xd0\xcf\x11\xe0", "a spreadsheet; save it as CSV"},
+	{oldOffice, "an Excel file of the old format (.xls); save it as .xlsx or CSV"},
 	{"PK\x05\x06", "an empty zip archive"},
 	{"PK\x03\x04", "a zip archive in another archive; pack the table only once"},
 	{"\x1f\x8b", "a gzip file in another one; pack the table only once"},
@@ -51,7 +53,10 @@ var otherFormats = []struct{ magic, name string }{
 
 // checkText refuses a file that is clearly not text.
 func checkText(in *bufio.Reader) error {
-	start, _ := in.Peek(8)
+	start, _ := in.Peek(window)
+	if bytes.HasPrefix(start, []byte(oldOffice)) && bytes.Contains(start, encryptedPackage) {
+		return errors.New("the file is a spreadsheet with a password; save it without one")
+	}
 	for _, f := range otherFormats {
 		if bytes.HasPrefix(start, []byte(f.magic)) {
 			return fmt.Errorf("the file is %s", f.name)
@@ -60,18 +65,21 @@ func checkText(in *bufio.Reader) error {
 	return nil
 }
 
-// newDecoder returns a reader of the file in UTF-8, without a byte-order mark.
-func newDecoder(r io.Reader) (io.Reader, *decoder) {
-	d := &decoder{in: bufio.NewReaderSize(r, window), name: utf8Text}
+// newDecoder returns a reader of the file in UTF-8, without a byte-order mark. encoding is what the file is read in, or
+// empty if it is to be detected.
+func newDecoder(r io.Reader, encoding string) (io.Reader, *decoder) {
+	d := &decoder{in: bufio.NewReaderSize(r, window), name: cmp.Or(encoding, utf8Text), decided: encoding != ""}
 	start, _ := d.in.Peek(1024)
 	switch {
-	case bytes.HasPrefix(start, []byte{0xef, 0xbb, 0xbf}):
+	case (encoding == "" || encoding == utf8Text) && bytes.HasPrefix(start, []byte{0xef, 0xbb, 0xbf}):
 		_, _ = d.in.Discard(3)
 		d.decided = true
-	case bytes.HasPrefix(start, []byte{0xff, 0xfe}) || isUTF16(start, 1):
+	case encoding == utf16LE, encoding == "" && (bytes.HasPrefix(start, []byte{0xff, 0xfe}) || isUTF16(start, 1)):
 		return d.utf16(utf16LE, unicode.LittleEndian), d
-	case bytes.HasPrefix(start, []byte{0xfe, 0xff}) || isUTF16(start, 0):
+	case encoding == utf16BE, encoding == "" && (bytes.HasPrefix(start, []byte{0xfe, 0xff}) || isUTF16(start, 0)):
 		return d.utf16(utf16BE, unicode.BigEndian), d
+	case encoding != "" && encoding != utf8Text:
+		d.use(encoding)
 	}
 	return d, d
 }
@@ -94,15 +102,16 @@ func isUTF16(start []byte, high int) bool {
 }
 
 func (d *decoder) Read(p []byte) (int, error) {
-	if d.name == utf8Text && d.decided {
-		return d.in.Read(p)
-	}
-	if len(d.rest) > 0 {
+	switch {
+	case len(d.rest) > 0:
 		n := copy(p, d.rest)
 		d.rest = d.rest[n:]
 		return n, nil
-	}
-	if d.decided {
+	case d.wide != nil:
+		return d.wide.Read(p)
+	case d.decided && d.name == utf8Text:
+		return d.in.Read(p)
+	case d.decided:
 		return d.readSingleBytes(p)
 	}
 	some, err := d.in.Peek(1)
@@ -118,8 +127,12 @@ func (d *decoder) Read(p []byte) (int, error) {
 		ahead, _ := d.in.Peek(window)
 		d.decided = true
 		if !isUTF8(ahead) {
-			d.name = latin1
-			d.useSingleBytes()
+			name, unsure := guessCharset(ahead)
+			d.unsure = unsure
+			if name == windows1252 {
+				name, d.isOpen = latin1, true
+			}
+			d.use(name)
 		}
 		return d.Read(p)
 	}
@@ -143,9 +156,17 @@ func isUTF8(text []byte) bool {
 	return bad == 0 || good > 4*bad
 }
 
-func (d *decoder) useSingleBytes() {
+// use makes the decoder read an encoding.
+func (d *decoder) use(name string) {
+	d.name = name
+	in, _ := encodingNamed(name)
+	single, is := in.(*charmap.Charmap)
+	if !is {
+		d.wide = transform.NewReader(d.in, in.NewDecoder())
+		return
+	}
 	for b := range d.decode {
-		d.decode[b] = utf8.AppendRune(nil, charmap.Windows1252.DecodeByte(byte(b)))
+		d.decode[b] = utf8.AppendRune(nil, single.DecodeByte(byte(b)))
 	}
 }
 
@@ -153,7 +174,7 @@ func (d *decoder) readSingleBytes(p []byte) (int, error) {
 	n, err := d.in.Read(d.raw[:])
 	out := d.rest[:0]
 	for _, b := range d.raw[:n] {
-		if b >= 0x80 && b < 0xa0 {
+		if b >= 0x80 && b < 0xa0 && d.isOpen {
 			d.name = windows1252
 		}
 		out = append(out, d.decode[b]...)

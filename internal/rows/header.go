@@ -46,28 +46,50 @@ func (t *Reader) readHeader() error {
 			continue
 		}
 		header := t.cellsFrom(line)
-		if header.Err != nil {
-			return fmt.Errorf("header: %w", header.Err)
-		}
-		if skip--; skip >= 0 {
+		if skip--; skip >= 0 && header.Err == nil {
 			continue
 		}
-		if header.size > maxHeader {
-			return fmt.Errorf("header: has %d bytes, but at most %d are possible; is the first row really the names of columns?", header.size, maxHeader)
+		if err := header.checkHeader(); err != nil {
+			return err
 		}
 		t.Columns = header.Cells
 		if isData(header.Cells) {
 			t.back([]byte(header.Raw))
-			for i := range t.Columns {
-				t.Columns[i] = fmt.Sprintf("column %d", i+1)
-			}
+			t.Columns = numbered(len(t.Columns))
 			return nil
 		}
-		for i, name := range t.Columns {
-			t.Columns[i] = strings.TrimSpace(strings.Map(visible, UnescapeFormula(strings.ToValidUTF8(name, "\ufffd"))))
-		}
+		t.Columns = cleanNames(t.Columns)
 		return nil
 	}
+}
+
+// checkHeader returns an error if a row cannot be a header.
+func (r *Row) checkHeader() error {
+	switch {
+	case r.Err != nil:
+		return fmt.Errorf("header: %w", r.Err)
+	case r.size > maxHeader:
+		return fmt.Errorf("header: has %d bytes, but at most %d are possible; is the first row really the names of columns?", r.size, maxHeader)
+	}
+	return nil
+}
+
+// numbered returns the names of columns of a table without a header.
+func numbered(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("column %d", i+1)
+	}
+	return names
+}
+
+// cleanNames returns the names of columns without what is not seen.
+func cleanNames(cells []string) []string {
+	names := make([]string, len(cells))
+	for i, name := range cells {
+		names[i] = strings.TrimSpace(strings.Map(visible, UnescapeFormula(strings.ToValidUTF8(name, "\ufffd"))))
+	}
+	return names
 }
 
 // visible removes characters that are not seen, which would make names look the same but differ.

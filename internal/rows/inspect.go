@@ -9,11 +9,15 @@ import (
 
 // Inspection is what is known of a table before it is imported.
 type Inspection struct {
-	Encoding     string            `json:"encoding"`
-	Delimiter    string            `json:"delimiter"`
-	Columns      []InspectedColumn `json:"columns"`
-	Mapping      map[string]string `json:"mapping"`
-	CustomFields []NeededField     `json:"custom_fields"`
+	Encoding       string            `json:"encoding"`
+	EncodingUnsure bool              `json:"encoding_unsure"` // another encoding is almost as probable
+	Encodings      []string          `json:"encodings"`       // in which files can be read
+	Delimiter      string            `json:"delimiter"`
+	Sheets         []string          `json:"sheets"` // of a spreadsheet, the visible ones first
+	Sheet          string            `json:"sheet"`  // the one that was read
+	Columns        []InspectedColumn `json:"columns"`
+	Mapping        map[string]string `json:"mapping"`
+	CustomFields   []NeededField     `json:"custom_fields"`
 }
 
 // InspectedColumn is a column of a table. Field and Confidence are empty if it sets no field.
@@ -42,10 +46,13 @@ const (
 // Inspect describes the columns of a table.
 func (c *Columns[T]) Inspect(t *Reader) Inspection {
 	in := Inspection{
-		Delimiter: t.Delimiter(), Columns: []InspectedColumn{}, Mapping: map[string]string{}, CustomFields: []NeededField{},
+		Delimiter: t.Delimiter(), Encodings: Encodings(), Sheets: []string{}, Columns: []InspectedColumn{}, Mapping: map[string]string{}, CustomFields: []NeededField{},
 	}
 	sample := t.Sample()
-	in.Encoding = t.Encoding()
+	in.Encoding, in.EncodingUnsure = t.Encoding(), t.EncodingUnsure()
+	if names, read := t.Sheets(); names != nil {
+		in.Sheets, in.Sheet = names, read
+	}
 	places, values := c.places, c.values
 	if c.columns == nil {
 		places, values = c.sampledMembers(sample)
@@ -78,7 +85,7 @@ func (c *Columns[T]) sampledMembers(sample []Row) (places []column[T], values []
 	walk = func(path string, object shape.Value) {
 		for _, m := range object.Members {
 			at := path + m.Key
-			if c.objects[at] && m.Value.Kind == shape.Object {
+			if c.isNested(at, m.Value) {
 				walk(at+".", m.Value)
 				continue
 			}

@@ -2,6 +2,7 @@ package rows
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"io"
 	"slices"
@@ -36,7 +37,7 @@ func NewRejects(w io.Writer, t *Reader) (*Rejects, error) {
 func AppendRejects(w io.Writer, t *Reader) *Rejects {
 	r := &Rejects{w: csv.NewWriter(w), columns: 1}
 	if t.Columns != nil {
-		r.w.Comma, r.columns = rune(t.comma), len(t.Columns)
+		r.w.Comma, r.columns = rune(cmp.Or(t.comma, delimiters[0])), len(t.Columns)
 	}
 	return r
 }

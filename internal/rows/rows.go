@@ -1,5 +1,5 @@
-// Package rows reads tables that other programs wrote: CSV with a header, or JSON lines, optionally
-// packed, in any common encoding and of any size. It owns the file formats, the recognition of columns,
+// Package rows reads tables that other programs wrote: CSV with a header, spreadsheets (.xlsx), address books (vCard) and
+// JSON, optionally packed, in any common encoding and of any size. It owns the file formats, the recognition of columns,
 // the conversion of cells to values, and the report of what could not be read. The package knows no
 // kind of record.
 package rows
@@ -61,17 +61,25 @@ type Options struct {
 	Entity string
 	// MaxBytes is the maximum size of the file when it is unpacked. 0 means 64 GiB.
 	MaxBytes int64
+	// Encoding is one of Encodings. If it is empty, the encoding is detected.
+	Encoding string
+	// Sheet is the name of the sheet of a spreadsheet to read. If it is empty, the first visible one is read.
+	Sheet string
 }
 
 // Reader reads the rows of a table.
 type Reader struct {
-	// Columns are the names in the header of a CSV file; nil for JSON lines.
+	// Columns are the names in the header of a table; nil for JSON.
 	Columns []string
 
 	entity  string
 	in      *bufio.Reader
 	decoder *decoder
 	release func()
+	book    *workbook // nil unless the file is a spreadsheet
+	next    func() (Row, error)
+	end     error // why there are no more rows
+	isCSV   bool
 	line    int    // the number of the next line
 	again   []byte // lines to read again
 	place   int    // the position of the next line in again
@@ -81,31 +89,57 @@ type Reader struct {
 	sampled bool
 }
 
-// Open starts to read a table. It finds out how the file is packed, its encoding, its format, and the
-// delimiter and the header of CSV. A zip archive is read by position if r is a file, and copied to a
-// temporary file otherwise. The caller closes r after the Reader.
+// Open starts to read a table. It finds out how the file is packed, its format, its encoding, and the
+// delimiter and the header of CSV. A zip archive or a spreadsheet is read by position if r is a file, and copied to a
+// temporary file otherwise. The caller closes r after the Reader. Options that do not fit the file are a
+// *fault.Error with the paths encoding and sheet.
 func Open(r io.Reader, o Options) (*Reader, error) {
-	content, release, err := unpack(r, cmp.Or(o.MaxBytes, maxUnpacked))
+	if o.Encoding != "" && !slices.Contains(Encodings(), o.Encoding) {
+		return nil, invalid("encoding", "%q is not one of: %s", shorten(o.Encoding), strings.Join(Encodings(), ", "))
+	}
+	content, book, release, err := unpack(r, cmp.Or(o.MaxBytes, maxUnpacked), o.Sheet)
 	if err != nil {
 		return nil, err
 	}
-	packed := bufio.NewReaderSize(content, window)
-	if err := checkText(packed); err != nil {
-		release()
-		return nil, err
+	t := &Reader{entity: o.Entity, release: release, book: book, line: 1}
+	if book != nil {
+		err = t.openSheet()
+	} else {
+		err = t.openText(content, o)
 	}
-	text, decoder := newDecoder(packed)
-	t := &Reader{
-		entity: o.Entity, in: bufio.NewReaderSize(text, 1<<16), decoder: decoder, release: release, line: 1,
-	}
-	if start, _ := t.in.Peek(t.in.Size()); bytes.IndexByte(start, '\n') < 0 && bytes.IndexByte(start, '\r') >= 0 {
-		t.in = bufio.NewReaderSize(carriageReturns{t.in}, 1<<16)
-	}
-	if err := t.detect(o.Lines); err != nil {
+	if err != nil {
 		t.Close()
 		return nil, err
 	}
 	return t, nil
+}
+
+// openText starts to read a file that is text.
+func (t *Reader) openText(content io.Reader, o Options) error {
+	packed := bufio.NewReaderSize(content, window)
+	if err := checkText(packed); err != nil {
+		return err
+	}
+	if o.Sheet != "" {
+		return invalid("sheet", "the file is not a spreadsheet with sheets")
+	}
+	var text io.Reader
+	text, t.decoder = newDecoder(packed, o.Encoding)
+	t.in = bufio.NewReaderSize(text, 1<<16)
+	start, _ := t.in.Peek(t.in.Size())
+	if bytes.IndexByte(start, '\n') < 0 && bytes.IndexByte(start, '\r') >= 0 {
+		t.in = bufio.NewReaderSize(carriageReturns{t.in}, 1<<16)
+	}
+	switch {
+	case isArray(start):
+		t.next = t.nextInArray
+		return nil
+	case isCards(start):
+		t.next, t.Columns = t.nextCard, slices.Clone(cardColumns)
+		return nil
+	}
+	t.next = t.nextLine
+	return t.detect(o.Lines)
 }
 
 // carriageReturns reads a file of old spreadsheets, in which a carriage return ends a line.
@@ -122,18 +156,39 @@ func (c carriageReturns) Read(p []byte) (int, error) {
 }
 
 // Close removes temporary files.
-func (t *Reader) Close() { t.release() }
+func (t *Reader) Close() {
+	if t.book != nil {
+		t.book.Close()
+	}
+	t.release()
+}
 
 // Encoding names the encoding of the file as far as it was read. A file that has only ASCII characters is
-// utf-8.
-func (t *Reader) Encoding() string { return t.decoder.name }
+// utf-8, and so is a spreadsheet.
+func (t *Reader) Encoding() string {
+	if t.decoder == nil {
+		return utf8Text
+	}
+	return t.decoder.name
+}
 
-// Delimiter returns the character between the cells of a CSV file, or "" for JSON lines.
+// EncodingUnsure reports whether another encoding is almost as probable.
+func (t *Reader) EncodingUnsure() bool { return t.decoder != nil && t.decoder.unsure }
+
+// Delimiter returns the character between the cells of a CSV file, or "" for other formats.
 func (t *Reader) Delimiter() string {
-	if t.Columns == nil {
+	if !t.isCSV {
 		return ""
 	}
 	return string(t.comma)
+}
+
+// Sheets returns the names of the sheets of a spreadsheet, the visible ones first, and the one that is read.
+func (t *Reader) Sheets() (names []string, read string) {
+	if t.book == nil {
+		return nil, ""
+	}
+	return t.book.names(), t.book.sheet
 }
 
 // detect finds out the format, and reads the header of CSV.
@@ -148,13 +203,10 @@ func (t *Reader) detect(lines bool) (err error) {
 			continue
 		}
 		t.back(line)
-		array := bytes.TrimSpace(bytes.TrimPrefix(text, []byte("[")))
-		switch {
-		case lines || text[0] == '{':
+		if lines || text[0] == '{' {
 			return nil
-		case text[0] == '[' && (len(array) == 0 || array[0] == '{'):
-			return errors.New("the file is a JSON array; put each object on its own line, without brackets and commas")
 		}
+		t.isCSV = true
 		return t.readHeader()
 	}
 	if err == io.EOF {
@@ -211,7 +263,17 @@ func (t *Reader) Next() (Row, error) {
 	return t.read()
 }
 
-func (t *Reader) read() (Row, error) {
+// read reads the next row. At the end it returns the same error again.
+func (t *Reader) read() (row Row, err error) {
+	if t.end != nil {
+		return row, t.end
+	}
+	row, t.end = t.next()
+	return row, t.end
+}
+
+// nextLine reads the next row of CSV or JSON lines.
+func (t *Reader) nextLine() (Row, error) {
 	for {
 		line, err := t.readLine()
 		if err != nil && !errors.Is(err, errLong) {
@@ -260,6 +322,11 @@ func (r *Row) fit(columns int) {
 	case n == 1 && columns > 2:
 		r.Err = fmt.Errorf("1 cell, but the header has %d", columns)
 	}
+	r.pad(columns)
+}
+
+// pad adds the cells that are missing at the end of a row.
+func (r *Row) pad(columns int) {
 	for len(r.Cells) < columns {
 		r.Cells = append(r.Cells, "")
 	}

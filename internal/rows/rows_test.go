@@ -74,7 +74,7 @@ func TestEncodings(t *testing.T) {
 // TestOtherFormats refuses files that are no tables, and says what they are.
 func TestOtherFormats(t *testing.T) {
 	for start, want := range map[string]string{
-		"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":          "a spreadsheet; save it as CSV",
+		"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":          "an Excel file of the old format (.xls); save it as .xlsx or CSV",
 		"PK\x05\x06" + strings.Repeat("\x00", 18):   "an empty zip archive",
 		string(gzipped(t, "PK\x03\x04")):            "a zip archive in another archive",
 		string(gzipped(t, string(gzipped(t, "a")))): "a gzip file in another one",

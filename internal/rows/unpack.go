@@ -24,10 +24,10 @@ const (
 	maxDirectory = 1 << 20
 )
 
-// unpack returns the content of a file that may be packed with gzip or zip. What it returns fails
-// when more than limit bytes are unpacked, or when so much comes out of so little that the file was
+// unpack returns the content of a file that may be packed with gzip or zip, or the workbook if it is a spreadsheet. What it
+// returns fails when more than limit bytes are unpacked, or when so much comes out of so little that the file was
 // made to exhaust the reader. release removes temporary files.
-func unpack(r io.Reader, limit int64) (content io.Reader, release func(), err error) {
+func unpack(r io.Reader, limit int64, sheet string) (content io.Reader, book *workbook, release func(), err error) {
 	packed := &counter{Reader: r}
 	in := bufio.NewReaderSize(packed, 1<<16)
 	magic, _ := in.Peek(4)
@@ -36,22 +36,31 @@ func unpack(r io.Reader, limit int64) (content io.Reader, release func(), err er
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
 		plain, err := gzip.NewReader(in)
 		if err != nil {
-			return nil, release, fmt.Errorf("invalid gzip header: %w", err)
+			return nil, nil, release, fmt.Errorf("invalid gzip header: %w", err)
 		}
-		return &guard{in: plain, packed: packed, limit: limit}, release, nil
+		return &guard{in: plain, packed: packed, limit: limit}, nil, release, nil
 	case bytes.Equal(magic, []byte("PK\x03\x04")):
 		file, size, release, err := seekable(r, in, limit)
 		if err != nil {
-			return nil, release, err
+			return nil, nil, release, err
 		}
-		plain, packed, err := onlyFile(file, size)
+		z, packed, err := openArchive(file, size)
+		guard := &guard{packed: packed, limit: limit}
+		switch {
+		case err != nil:
+		case isOffice(z):
+			book, err = openWorkbook(z, guard, sheet)
+		default:
+			guard.in, err = onlyFile(z)
+			content = guard
+		}
 		if err != nil {
 			release()
-			return nil, release, err
+			return nil, nil, release, err
 		}
-		return &guard{in: plain, packed: packed, limit: limit}, release, nil
+		return content, book, release, nil
 	}
-	return &guard{in: in, limit: limit}, release, nil
+	return &guard{in: in, limit: limit}, nil, release, nil
 }
 
 // counter counts the bytes that are read.
@@ -117,41 +126,44 @@ func seekable(r io.Reader, in io.Reader, limit int64) (file io.ReaderAt, size in
 
 var errArchive = errors.New("the archive must contain exactly one file; pack the table alone")
 
-// onlyFile opens the only file of a zip archive. packed counts what is read of it.
-func onlyFile(archive io.ReaderAt, size int64) (_ io.Reader, packed *counter, err error) {
+// openArchive opens a zip archive. packed counts what is read of its files.
+func openArchive(archive io.ReaderAt, size int64) (z *zip.Reader, packed *counter, err error) {
 	at := &countingAt{ReaderAt: archive, left: maxDirectory}
-	z, err := zip.NewReader(at, size)
+	z, err = zip.NewReader(at, size)
 	if at.left < 0 {
 		return nil, nil, errArchive
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("invalid zip archive: %w", err)
 	}
+	at.left, at.counted.n = 1<<62, 0
+	return z, &at.counted, nil
+}
+
+// onlyFile opens the only file of a zip archive.
+func onlyFile(z *zip.Reader) (io.Reader, error) {
 	var table *zip.File
 	for _, f := range z.File {
 		name := path.Base(f.Name)
 		switch {
-		case f.Name == "[Content_Types].xml" || f.Name == "mimetype":
-			return nil, nil, errors.New("the file is a spreadsheet; save it as CSV")
 		case strings.HasSuffix(f.Name, "/") || strings.HasPrefix(f.Name, "__MACOSX/") || strings.HasPrefix(name, "."):
 		case table != nil:
-			return nil, nil, errArchive
+			return nil, errArchive
 		default:
 			table = f
 		}
 	}
 	if table == nil {
-		return nil, nil, errArchive
+		return nil, errArchive
 	}
 	if table.Flags&1 != 0 {
-		return nil, nil, errors.New("the archive is encrypted; pack the table without a password")
+		return nil, errors.New("the archive is encrypted; pack the table without a password")
 	}
-	at.left, at.counted.n = 1<<62, 0
 	plain, err := table.Open()
 	if err != nil {
-		return nil, nil, fmt.Errorf("invalid zip archive: %w", err)
+		return nil, fmt.Errorf("invalid zip archive: %w", err)
 	}
-	return plain, &at.counted, nil
+	return plain, nil
 }
 
 // countingAt counts what is read and fails when nothing is left of its budget.

@@ -24,11 +24,15 @@ type Target struct {
 
 func (t *Target) target() *Target { return t }
 
+// valuesApart separates the values in a cell of Google Contacts.
+const valuesApart = " ::: "
+
 // What is wrong with a value.
 const (
 	meansNothing = "means no value"
 	notText      = "is not text in the encoding of the file"
 	onlyFirst    = "is a further address; only the first is kept"
+	onlyFirstOf  = "is a further value; only the first is kept"
 	notAddress   = "is not an email address"
 	notLinkedIn  = "is not a LinkedIn URL"
 )
@@ -54,6 +58,13 @@ func (t *Target) fromText(text string, s Style) (v shape.Value, dropped []Droppe
 		return str(t.Field.Enum[i]), nil
 	}
 	isName := t.Field.IsLine()
+	if t.Field.Type == shape.TypeText && !t.Field.Long && !strings.Contains(t.Field.Format, "email") {
+		values := strings.Split(bare, valuesApart)
+		for _, other := range values[1:] {
+			drop(other, onlyFirstOf, true)
+			text, bare = values[0], values[0]
+		}
+	}
 	switch {
 	case bare == "":
 		return v, nil
@@ -154,6 +165,7 @@ func website(text string) string {
 
 // list converts a cell that holds a list.
 func (t *Target) list(text string) (v shape.Value, dropped []Dropped) {
+	text = strings.ReplaceAll(text, valuesApart, ";")
 	separators := "|;"
 	if t.Names || !strings.ContainsAny(text, separators) && !t.allows(text) {
 		separators = "|;,\n"
@@ -181,7 +193,7 @@ func (t *Target) entry(text string) (entry string, dropped []Dropped) {
 	bare := strings.TrimFunc(text, isBlank)
 	i := slices.IndexFunc(t.Field.Enum, func(key string) bool { return strings.EqualFold(key, bare) })
 	switch {
-	case bare == "":
+	case bare == "" || t.Names && bare == "* myContacts": // what Google calls everybody
 		return "", nil
 	case slices.Contains(t.Field.Enum, text):
 		return text, nil

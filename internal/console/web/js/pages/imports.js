@@ -70,11 +70,11 @@ export const newImportPage = {
     return html`<div class="page" @dragover=${(e) => e.preventDefault()} @drop=${(e) => { e.preventDefault(); void choose(model, e.dataTransfer.files[0]); }}>
       ${heading({ up: ['/imports', t('Imports')], title: t('Import {kind}', { kind: kinds[entity].title.toLowerCase() }), note: file && about(file, inspection), actions: may('write') && '' })}
       ${may('write') && html`<div class="tabs">${Object.entries(kinds).map(([name, { title }]) => html`<a href=${link(`/imports/new?entity=${name}`)} @click=${() => { model.isDirty = false; }} aria-current=${name === entity ? 'page' : null}>${title}</a>`)}</div>
-      <label class="drop"><input class="visually-hidden" type="file" accept=".csv,.tsv,.txt,.jsonl,.gz,.zip" @change=${(e) => choose(model, e.target.files[0])}>
-        <strong>${file ? t('Choose another file') : t('Drop a file here, or choose one')}</strong>${!file && soft(t('A CSV file with a line of headings, or JSON lines, also as gzip or zip. Nothing is imported before you have seen what happens.'))}</label>
+      <label class="drop"><input class="visually-hidden" type="file" accept=".csv,.tsv,.txt,.xlsx,.vcf,.json,.jsonl,.gz,.zip" @change=${(e) => choose(model, e.target.files[0])}>
+        <strong>${file ? t('Choose another file') : t('Drop a file here, or choose one')}</strong>${!file && soft(t('A spreadsheet (.xlsx), a CSV file with a line of headings, an address book (vCard) or JSON, also as gzip or zip. Nothing is imported before you have seen what happens.'))}</label>
       ${form.problem && html`<p class="notice bad" role="alert">${form.problem}</p>`}
       ${file && !inspection && !form.problem && html`<p class="soft" role="status">${t('Reading the file…')}</p>`}
-      ${inspection && html`${columns(model)}${options(model)}${trial(model)}`}`}</div>`;
+      ${inspection && html`${source(model)}${columns(model)}${options(model)}${trial(model)}`}`}</div>`;
   },
 };
 
@@ -84,14 +84,14 @@ function about(file, i) {
   return [file.name, t('{n} KB', { n: Math.ceil(file.size / 1024) }), i?.encoding?.toUpperCase(), delimiter && t('separated by {delimiter}', { delimiter })].filter(Boolean).join(' · ');
 }
 
-/** Reads the beginning of a file. @param {Item} model @param {File} [file] */
-async function choose(model, file) {
+/** Reads the beginning of a file. @param {Item} model @param {File} [file] @param {Item} [reading] the sheet and the encoding, if they are not as recognized */
+async function choose(model, file, reading = {}) {
   if (!file) return;
   begin(model);
-  Object.assign(model, { file, inspection: null, mapping: {}, isDirty: true });
+  Object.assign(model, { file, reading, inspection: null, mapping: {}, isDirty: true });
   update();
   try {
-    model.inspection = await send('/v1/imports/inspect', { entity: model.entity }, /\.zip$/i.test(file.name) ? file : file.slice(0, start), file.name, model.abort.signal);
+    model.inspection = await send('/v1/imports/inspect', { entity: model.entity, ...model.reading }, /\.(zip|xls.)$/i.test(file.name) ? file : file.slice(0, start), file.name, model.abort.signal);
     model.mapping = Object.fromEntries(model.inspection.columns.map((/** @type {Item} */ c) => [c.name, c.field || '']));
     if (file.size <= small) await check(model);
   } catch (error) {
@@ -119,6 +119,15 @@ function changed(model) {
   if (model.form.problem || !model.inspection) return;
   begin(model);
   if (model.file.size <= small) model.timer = setTimeout(() => void check(model), 700);
+}
+
+/** Which sheet is read, and in which encoding if that is a guess. @param {Item} model */
+function source(model) {
+  const { file, reading, inspection: i } = model;
+  const choice = (/** @type {string} */ name, /** @type {string} */ label, /** @type {string[]} */ values) => html`<p><label>${label} <select @change=${(e) => choose(model, file, { ...reading, [name]: e.target.value })}>
+    ${values.map((value) => html`<option .selected=${value === i[name]}>${value}</option>`)}</select></label></p>`;
+  return html`${i.sheets.length > 1 && choice('sheet', t('Sheet'), i.sheets)}
+    ${(i.encoding_unsure || reading.encoding) && choice('encoding', t('Encoding: choose another one if letters are wrong'), i.encodings)}`;
 }
 
 /** @param {Item} model */
@@ -165,9 +174,9 @@ function options({ form, entity }) {
 }
 
 /** What an import takes. @param {Item} model @param {boolean} dry_run */
-function optionsOf({ entity, mapping, form: { values: v } }, dry_run) {
+function optionsOf({ entity, mapping, reading, form: { values: v } }, dry_run) {
   return {
-    entity, dry_run, ...(entity === 'suppressions' ? {} : { match_on: v.match_on }), on_bad_value: v.on_bad_value, ...(v.locale === 'auto' ? {} : { locale: v.locale }), mapping,
+    entity, dry_run, ...reading, ...(entity === 'suppressions' ? {} : { match_on: v.match_on }), on_bad_value: v.on_bad_value, ...(v.locale === 'auto' ? {} : { locale: v.locale }), mapping,
     create_missing: [...(v.new_tags ? ['tags'] : []), ...(v.new_accounts && entity === 'contacts' ? ['accounts'] : [])], tags: listOf(v.tags),
   };
 }
