@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -13,15 +14,23 @@ import (
 const maxMoved = 2000
 
 // ContactsMerged moves the audiences, sequences and messages of contacts to the contact that they were merged into.
-// Of two sequences in one campaign the one that is further on stays. More than maxMoved are refused.
+// Of two sequences in one campaign the one that is further on stays. More than maxMoved are refused, and so is a merge
+// while a message is being sent that would then be sent twice.
 //
 // The contact does not have its new address yet. A stop job then checks the sequences, and lets them go on.
 func (e *Engine) ContactsMerged(tx *store.Tx, into uuid.UUID, contacts []uuid.UUID) error {
-	var sequences, messages []uuid.UUID
 	for _, contact := range contacts {
 		if err := e.outreach.MoveMember(tx, contact, into); err != nil {
 			return err
 		}
+	}
+	return e.moveTo(tx, into, contacts)
+}
+
+// moveTo moves the sequences and messages of contacts to another one.
+func (e *Engine) moveTo(tx *store.Tx, into uuid.UUID, contacts []uuid.UUID) error {
+	var sequences, messages []uuid.UUID
+	for _, contact := range contacts {
 		ids, err := e.sequences.IDs(tx, byAnyContact, contact[:], 0)
 		if err != nil {
 			return err
@@ -74,6 +83,9 @@ func (x *engineTx) moveSequence(id, into uuid.UUID) error {
 		return err
 	}
 	own, exists := x.engine.sequences.Find(x.tx, byCampaignAndContact, store.PairKey(r.s.CampaignID, into))
+	if !exists && r.s.Status == SequenceNotStarted {
+		r.s.state.Unconfirmed = true // the other contact was not in the campaign
+	}
 	if !exists || r.s.state.Superseded {
 		return r.moveTo(into, "")
 	}
@@ -107,6 +119,16 @@ func (r *sequenceRun) moveTo(contact uuid.UUID, stop StopReason) error {
 // giveWay ends the sequence in favor of another one of the same campaign and contact, which takes over its addresses.
 // It returns why the other one must stop too: nobody who has replied is written to again.
 func (r *sequenceRun) giveWay(to *sequenceRun, contact uuid.UUID) (stop StopReason, err error) {
+	if r.checkNoneInFlight() != nil {
+		return "", &fault.Error{Code: fault.Unavailable, Wait: time.Second,
+			Message: "a message to one of the contacts is being sent: try again in a moment"}
+	}
+	if r.s.state.Unconfirmed && to.s.Status == SequenceNotStarted {
+		to.s.state.Unconfirmed = true
+	}
+	if r.s.state.Replied {
+		to.s.state.Replied, stop = true, StopReplied
+	}
 	switch {
 	case r.s.isOpen():
 		r.s.DuplicateOf = uuid.NullUUID{UUID: to.s.ID, Valid: true}
@@ -130,14 +152,25 @@ func (r *sequenceRun) giveWay(to *sequenceRun, contact uuid.UUID) (stop StopReas
 
 // isFurtherThan reports whether more has happened in the sequence than in another one.
 func (s *Sequence) isFurtherThan(other *Sequence) bool {
-	for _, statuses := range [][]StepStatus{
-		{StepSent, StepCaptured, StepDone, StepUnknown}, {StepSent, StepCaptured, StepDone, StepUnknown, StepFailed, StepTaskOpen},
-	} {
-		if a, b := s.countSteps(statuses), other.countSteps(statuses); a != b {
-			return a > b
-		}
+	if a, b := s.reached(), other.reached(); a != b {
+		return a > b
+	}
+	happened := []StepStatus{StepSent, StepCaptured, StepDone, StepUnknown, StepFailed, StepTaskOpen}
+	if a, b := s.countSteps(happened), other.countSteps(happened); a != b {
+		return a > b
 	}
 	return s.Status == SequenceActive && !other.isActive()
+}
+
+// reached counts the steps that have happened, or happen now.
+func (s *Sequence) reached() int {
+	n := s.countSteps([]StepStatus{StepSent, StepCaptured, StepDone, StepUnknown})
+	for i := range s.History {
+		if s.inFlight(i) {
+			n++
+		}
+	}
+	return n
 }
 
 func (s *Sequence) countSteps(statuses []StepStatus) (n int) {

@@ -17,6 +17,7 @@ const OwnershipStep = "ownership"
 // ownership says which of some contacts has which sequences and messages.
 type ownership struct {
 	Contacts  []uuid.UUID     `json:"contacts"` // the one that the others are merged into is the first
+	Merged    bool            `json:"merged,omitzero"`
 	Sequences []ownedSequence `json:"sequences,omitempty"`
 	Messages  []ownedMessage  `json:"messages,omitempty"`
 	// Leaves and Joins are the audiences that the first contact has to leave or to join to restore the ownership.
@@ -86,17 +87,21 @@ func (e *Engine) ownershipOf(tx *store.Tx, contacts []uuid.UUID) (o ownership, e
 }
 
 // RestoreOwnership gives sequences and messages back to the contacts that had them, with everything that has happened in
-// the sequences since. Statuses stay as they are.
+// the sequences since. Statuses stay as they are. If the contacts were one and are to be one again, they are merged like
+// others, with what has happened to each since.
 func (e *Engine) RestoreOwnership(tx *store.Tx, data json.RawMessage) error {
 	var o ownership
 	if err := json.Unmarshal(data, &o); err != nil {
 		return err
 	}
+	if o.Merged {
+		return e.mergeAgain(tx, o.Contacts[0], o.Contacts[1:])
+	}
 	now, err := e.ownershipOf(tx, o.Contacts)
 	if err != nil {
 		return err
 	}
-	now.Leaves, now.Joins = o.Joins, o.Leaves
+	now.Merged, now.Leaves, now.Joins = true, o.Joins, o.Leaves
 	if err := tx.AddToJournal(OwnershipStep, now); err != nil {
 		return err
 	}
@@ -133,6 +138,23 @@ func (e *Engine) RestoreOwnership(tx *store.Tx, data json.RawMessage) error {
 		return err
 	}
 	return e.outreach.RejoinContact(tx, o.Contacts[0], o.Joins)
+}
+
+// mergeAgain gives a contact everything of others again, who stay in their audiences until they are merged themselves.
+func (e *Engine) mergeAgain(tx *store.Tx, into uuid.UUID, others []uuid.UUID) error {
+	if err := e.ContactsMerging(tx, into, others); err != nil {
+		return err
+	}
+	for _, contact := range others {
+		audiences, err := e.outreach.AudiencesOf(tx, contact)
+		if err != nil {
+			return err
+		}
+		if err := e.outreach.RejoinContact(tx, into, audiences); err != nil {
+			return err
+		}
+	}
+	return e.moveTo(tx, into, others)
 }
 
 // writtenAddresses are the addresses that sequences have written to, by addressKey.

@@ -143,7 +143,7 @@ func (s *Sequence) overdueSteps(now time.Time) (steps []int) {
 // canRestart reports whether the sequence has captured messages that can still be sent, and was not
 // stopped.
 func (s *Sequence) canRestart() bool {
-	return s.Status != SequenceStopped && len(s.capturedSteps()) > 0
+	return s.maySendAgain() && len(s.capturedSteps()) > 0
 }
 
 // capturedSteps returns the positions of the captured steps, except those before an email that the

@@ -34,7 +34,7 @@ func (e *Engine) RestartSequence(tx *store.Tx, id uuid.UUID, d record.Draft[Rest
 		if err := r.checkRestart(fromStart); err != nil {
 			return err
 		}
-		r.s.state.Unconfirmed = false
+		r.s.state.Unconfirmed, r.s.state.Replied = false, false
 		if !fromStart {
 			return r.resume(r.s.failedSinceLastEmail())
 		}

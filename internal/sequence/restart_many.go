@@ -66,6 +66,8 @@ func (e *Engine) PlanRestart(tx *store.Tx, campaign uuid.UUID, ids []uuid.UUID) 
 		}
 		var refused *fault.Error
 		switch err := r.checkRestart(false); {
+		case err == nil && r.s.state.Replied:
+			plan.Kept[string(StopReplied)]++
 		case err == nil:
 			plan.sequences = append(plan.sequences, id)
 		case errors.As(err, &refused) && len(refused.Details) > 0:
@@ -106,7 +108,7 @@ func (x *engineTx) resumeIfPossible(id uuid.UUID) error {
 		return err
 	}
 	var refused *fault.Error
-	if err := r.checkRestart(false); errors.As(err, &refused) {
+	if err := r.checkRestart(false); errors.As(err, &refused) || err == nil && r.s.state.Replied {
 		return nil
 	} else if err != nil {
 		return err

@@ -121,7 +121,7 @@ func (e *Engine) runRetryJob(ctx context.Context, job store.Job) error {
 
 // stepsToRetry returns the positions of the emails that a retry selects.
 func (s *Sequence) stepsToRetry(work retryWork) (steps []int) {
-	if s.Status == SequenceStopped {
+	if !s.maySendAgain() {
 		return nil
 	}
 	for i := range s.History {
@@ -132,6 +132,12 @@ func (s *Sequence) stepsToRetry(work retryWork) (steps []int) {
 		}
 	}
 	return steps
+}
+
+// maySendAgain reports whether emails of the sequence may be sent again together with those of others: nobody has
+// replied, and no other sequence has taken its place.
+func (s *Sequence) maySendAgain() bool {
+	return s.Status != SequenceStopped && !s.state.Superseded && !s.state.Replied
 }
 
 // tryAgain lets the selected steps of the sequence wait for their slots again.

@@ -109,6 +109,9 @@ type sequenceState struct {
 	// Superseded is set if contacts were merged that both had a sequence in the campaign, and the other one is
 	// that of the contact now.
 	Superseded bool `json:"superseded,omitzero"`
+	// Replied is set if the recipient replied after the sequence had ended. Nothing of it is sent again, unless somebody
+	// restarts this one.
+	Replied bool `json:"replied,omitzero"`
 	// Postponed is when the sequence may go on, if a request has postponed it.
 	Postponed shape.Time `json:"postponed,omitzero"`
 	// Earlier counts the messages of the runs before the sequence began again.

@@ -147,7 +147,7 @@ func (e *Engine) StopSequence(tx *store.Tx, id uuid.UUID, body StopBody) (store.
 }
 
 // Replied stops the active sequences of a contact who has replied, and those of other contacts with the
-// same address. It returns how many there were.
+// same address. It returns how many there were. Those that have ended are not continued with others.
 func (e *Engine) Replied(tx *store.Tx, contact uuid.UUID) (stopped int, err error) {
 	doc, err := e.crm.Contacts.Get(tx, contact)
 	if err != nil {
@@ -156,20 +156,27 @@ func (e *Engine) Replied(tx *store.Tx, contact uuid.UUID) (stopped int, err erro
 	if err := e.awaitStopJobs(tx); err != nil {
 		return 0, err
 	}
-	ids, err := e.sequences.IDs(tx, byContact, contact[:], 0)
+	ids, err := e.sequences.IDs(tx, byAnyContact, contact[:], 0)
 	if err != nil {
 		return 0, err
 	}
-	sharing, err := e.openSequencesTo(tx, string(doc.Record.Email))
+	sharing, err := e.sequencesTo(tx, string(doc.Record.Email))
 	if err != nil {
 		return 0, err
 	}
 	ids = append(e.sequences.Readable(tx, ids), sharing...)
 	slices.SortFunc(ids, store.CompareIDs)
-	ids = slices.Compact(ids)
-	return len(ids), e.withEngine(tx, func(x *engineTx) error {
-		for _, id := range ids {
-			if err := x.update(id, func(r *sequenceRun) error { return r.stop(StopReplied) }); err != nil {
+	return stopped, e.withEngine(tx, func(x *engineTx) error {
+		for _, id := range slices.Compact(ids) {
+			err := x.update(id, func(r *sequenceRun) error {
+				if r.s.isOpen() {
+					stopped++
+					return r.stop(StopReplied)
+				}
+				r.s.state.Replied = true
+				return nil
+			})
+			if err != nil {
 				return err
 			}
 		}
@@ -177,8 +184,8 @@ func (e *Engine) Replied(tx *store.Tx, contact uuid.UUID) (stopped int, err erro
 	})
 }
 
-// openSequencesTo returns the sequences that write to an address and have not ended.
-func (e *Engine) openSequencesTo(tx *store.Tx, email string) (open []uuid.UUID, err error) {
+// sequencesTo returns the sequences of campaigns that have not ended that write to an address, or have written to it.
+func (e *Engine) sequencesTo(tx *store.Tx, email string) (all []uuid.UUID, err error) {
 	if email == "" {
 		return nil, nil
 	}
@@ -192,18 +199,10 @@ func (e *Engine) openSequencesTo(tx *store.Tx, email string) (open []uuid.UUID, 
 			if err != nil {
 				return nil, err
 			}
-			err = e.sequences.Each(tx, ids, func(doc store.Doc[Sequence]) error {
-				if doc.Record.isOpen() {
-					open = append(open, doc.ID)
-				}
-				return nil
-			})
-			if err != nil {
-				return nil, err
-			}
+			all = append(all, e.sequences.Readable(tx, ids)...)
 		}
 	}
-	return open, nil
+	return all, nil
 }
 
 // CheckCampaign fails with not_found unless the campaign exists or, before it was deleted, had

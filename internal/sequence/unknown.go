@@ -100,7 +100,7 @@ func (e *Engine) undecidedSequences(tx *store.Tx, campaign uuid.UUID) (undecided
 // was not stopped and need not stop.
 func (r *sequenceRun) stepsToSendAgain() ([]int, error) {
 	steps := r.s.undecidedSteps()
-	if len(steps) == 0 || r.s.Status == SequenceStopped {
+	if len(steps) == 0 || !r.s.maySendAgain() {
 		return nil, nil
 	}
 	reason, err := r.stopReason()

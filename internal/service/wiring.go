@@ -165,7 +165,13 @@ func (s *Service) remerge(tx *store.Tx, data json.RawMessage) error {
 	if err := json.Unmarshal(data, &u); err != nil {
 		return err
 	}
-	if err := s.Kinds.Remerge(tx, u); err != nil || u.Entity != s.CRM.Contacts.Entity {
+	isContact := u.Entity == s.CRM.Contacts.Entity
+	if isContact {
+		if err := s.CRM.ShareOptOut(tx, []uuid.UUID{u.ID, u.Into}); err != nil {
+			return err
+		}
+	}
+	if err := s.Kinds.Remerge(tx, u); err != nil || !isContact {
 		return err
 	}
 	return s.Sequences.ContactDeleted(tx, u.ID)
