@@ -292,6 +292,10 @@ func TestDocsExamples(t *testing.T) {
 			other := makers[strings.Split(op.Path, "/")[2]](org)
 			codes[0] = regexp.MustCompile(`"[0-9a-f-]{36}"`).ReplaceAllString(codes[0], `"`+other+`"`)
 		}
+		if strings.HasPrefix(op.Name, "dismiss_") {
+			newRecord := makers[strings.Split(op.Path, "/")[2]]
+			codes[0] = regexp.MustCompile(`"[0-9a-f-]{36}"`).ReplaceAllStringFunc(codes[0], func(string) string { return `"` + newRecord(org) + `"` })
+		}
 		if op.Name == "skip_sequence_step" { // the sequence has one step
 			codes[0] = strings.Replace(codes[0], `"step_index": 1`, `"step_index": 0`, 1)
 		}

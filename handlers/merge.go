@@ -14,8 +14,11 @@ import (
 	"prospector/store"
 )
 
-// exampleOther is the record that is merged in the example of a merge.
-const exampleOther = "019cd707-3f91-775a-b036-789ac35526e1"
+// exampleOne and exampleOther are records that nothing has. exampleOther is merged in the example of a merge.
+const (
+	exampleOne   = "019cd707-3f90-7d4c-8a3e-5b0c6f2d9a18"
+	exampleOther = "019cd707-3f91-775a-b036-789ac35526e1"
+)
 
 // mergeOperation merges records of a kind into another.
 func mergeOperation[T any](a *API, k *record.Kind[T], merge func(*store.Tx, uuid.UUID, crm.MergeBody) (store.Doc[T], error)) Operation {

@@ -60,3 +60,8 @@ func (c *CRM) accountRules() record.Rules[Account] {
 		},
 	}
 }
+
+// byLinkedIn is the secondary key that finds accounts by the canonical form of their LinkedIn URL.
+const byLinkedIn = "linkedin"
+
+func accountLinkedIn(a *Account) string { return address.LinkedIn(string(a.LinkedinURL)) }

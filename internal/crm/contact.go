@@ -76,7 +76,7 @@ func (c *CRM) contactRules() record.Rules[Contact] {
 		},
 		Match: matchable("contacts", c.hosts), MatchVersion: address.Version,
 		Identifies: func(field, text string) bool {
-			return field != "linkedin_url" || strings.Contains(address.LinkedIn(text), "linkedin.")
+			return field != "linkedin_url" || identifiesPerson(address.LinkedIn(text))
 		},
 		Alike: &record.Alike[Contact]{
 			Key: contactNameKey, Version: address.Version, Prefix: contactNameKey, Same: isSameContact,
@@ -84,6 +84,9 @@ func (c *CRM) contactRules() record.Rules[Contact] {
 		Keys: []store.Key[Contact]{sourceKey(func(c *Contact) *Origin { return &c.Origin })},
 	}
 }
+
+// identifiesPerson reports whether a canonical LinkedIn URL is one of LinkedIn.
+func identifiesPerson(url string) bool { return strings.Contains(url, "linkedin.") }
 
 // checkContact requires that a new contact is reachable or has a full name.
 func checkContact(_ *store.Tx, before, c *Contact, p *fault.Problems) error {

@@ -9,6 +9,7 @@ import (
 
 	"prospector/index"
 	"prospector/internal/address"
+	"prospector/internal/duplicate"
 	"prospector/internal/filter"
 	"prospector/internal/record"
 	"prospector/store"
@@ -26,6 +27,9 @@ type CRM struct {
 	Views         *record.Kind[View]
 	Suppressions  *record.Kind[Suppression]
 	Erasures      *record.Erasures
+
+	ContactDuplicates *Duplicates[Contact, duplicate.Contact]
+	AccountDuplicates *Duplicates[Account, duplicate.Account]
 
 	hooks  Hooks
 	hosts  *address.Hosts
@@ -84,6 +88,7 @@ func New(set *record.Set, hosts *address.Hosts, hooks Hooks) *CRM {
 	c.Opportunities = addEntity(c, opportunityRules)
 	c.Tasks = addEntity(c, c.taskRules())
 	c.Meetings = addEntity(c, meetingRules)
+	c.declareDuplicates()
 	c.Tags = record.Add(set, tagRules)
 	c.Fields = record.Add(set, c.fieldRules())
 	c.custom = store.NewDerived(c.Fields.Table.Counter(), c.readFields)

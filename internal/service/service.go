@@ -234,7 +234,7 @@ func (s *Service) Verify(tx *store.Tx, report store.Report) error {
 	return errors.Join(
 		s.Identity.Verify(tx, report), s.Catalog.Verify(tx, report), s.Previews.Verify(tx, report), s.Outreach.Verify(tx, report),
 		s.Sequences.Verify(tx, report), s.Webhooks.Verify(tx, report), s.Operations.Verify(tx, report), s.Bulk.Verify(tx, report),
-		s.Files.Verify(tx, report),
+		s.Files.Verify(tx, report), s.CRM.ContactDuplicates.Verify(tx, report), s.CRM.AccountDuplicates.Verify(tx, report),
 	)
 }
 

@@ -1,0 +1,121 @@
+package duplicate
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+)
+
+// Group is a group of records that may be the same. A record is in one group at most.
+type Group struct {
+	Score   float64 // of the weakest pair that holds the group together
+	Reasons Reasons // of the best pair, and what makes it weaker
+	IDs     []uuid.UUID
+}
+
+// cluster is a group that grows.
+type cluster[R any] struct {
+	members []uint32
+	unlike  map[string]*R // one of each signature
+	score   float64
+	reasons Reasons
+
+	isListed bool
+}
+
+// Groups returns the groups of the pairs with a score from min on, the best first, and of equal ones the oldest. Every two of a
+// group are compatible.
+func (s *Search[R]) Groups(ctx context.Context, from Source[R], min float64) ([]Group, error) {
+	clusters := map[uint32]*cluster[R]{}
+	of := func(place uint32) (*cluster[R], error) {
+		if c := clusters[place]; c != nil {
+			return c, nil
+		}
+		recs, err := from.Read(ctx, s.ids[place])
+		if err != nil || recs[0] == nil {
+			return nil, err
+		}
+		c := &cluster[R]{members: []uint32{place}, unlike: map[string]*R{s.rules.Signature(recs[0]): recs[0]}}
+		clusters[place] = c
+		return c, nil
+	}
+	for i := range s.pairs {
+		p := &s.pairs[i]
+		if p.Score < min {
+			break
+		}
+		a, err := of(p.a)
+		if err != nil {
+			return nil, err
+		}
+		b, err := of(p.b)
+		if err != nil {
+			return nil, err
+		}
+		if a == nil || b == nil || a == b || !s.fit(from, a, b) {
+			continue
+		}
+		if len(a.members) < len(b.members) {
+			a, b = b, a
+		}
+		a.join(b, p)
+		for _, place := range b.members {
+			clusters[place] = a
+		}
+	}
+	return s.listed(clusters), nil
+}
+
+// fit reports whether every two records of two clusters are compatible, and nobody has said that they are not the same.
+func (s *Search[R]) fit(from Source[R], a, b *cluster[R]) bool {
+	for _, x := range a.unlike {
+		for _, y := range b.unlike {
+			if !s.rules.Compatible(x, y) {
+				return false
+			}
+		}
+	}
+	for _, x := range a.members {
+		for _, y := range b.members {
+			if from.AreDifferent(s.ids[x], s.ids[y]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// join adds the members of another cluster, by a pair.
+func (c *cluster[R]) join(other *cluster[R], by *pair) {
+	c.score = by.Score // pairs come in the order of their scores
+	c.reasons |= other.reasons | by.Reasons
+	c.members = append(c.members, other.members...)
+	for signature, rec := range other.unlike {
+		c.unlike[signature] = rec
+	}
+}
+
+func (s *Search[R]) listed(clusters map[uint32]*cluster[R]) []Group {
+	groups := []Group{}
+	first := map[uuid.UUID]uint32{}
+	for place, c := range clusters {
+		if len(c.members) < 2 || c.isListed {
+			continue
+		}
+		c.isListed = true
+		slices.Sort(c.members)
+		place = c.members[0]
+		g := Group{Score: c.score, Reasons: c.reasons}
+		for _, m := range c.members {
+			g.IDs = append(g.IDs, s.ids[m])
+		}
+		first[g.IDs[0]] = place
+		groups = append(groups, g)
+	}
+	slices.SortFunc(groups, func(x, y Group) int {
+		return cmp.Or(cmp.Compare(y.Score, x.Score), cmp.Compare(first[x.IDs[0]], first[y.IDs[0]]))
+	})
+	return groups
+}
