@@ -6,10 +6,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/bulk"
 	"prospector/internal/crm"
 	"prospector/internal/duplicate"
 	"prospector/internal/fault"
 	"prospector/internal/identity"
+	"prospector/internal/operation"
 	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -37,6 +39,7 @@ func scoreFrom(n shape.Number, least, otherwise float64) (float64, error) {
 // finder finds the duplicates of a kind.
 type finder[T any] interface {
 	Page(ctx context.Context, st *store.Store, org uuid.UUID, min float64, next string, size int) (crm.DuplicatePage[T], error)
+	Groups(ctx context.Context, st *store.Store, org uuid.UUID, min float64, mayBeOld bool) ([]duplicate.Group, error)
 	Dismiss(tx *store.Tx, body crm.DismissBody) (crm.Dismissed, error)
 }
 
@@ -64,6 +67,42 @@ func dismissOperation[T any](k *record.Kind[T], find finder[T]) Operation {
 	}, func(_ *call, tx *store.Tx, in crm.DismissBody) (crm.Dismissed, error) { return find.Dismiss(tx, in) })
 }
 
+// MergeDuplicatesBody selects the groups that are merged.
+type MergeDuplicatesBody struct {
+	MinScore shape.Number `json:"min_score" rule:"required" doc:"The least score of a group, from 0.9 to 1."`
+	Expect   *int         `json:"expect" rule:"min=0" doc:"The number of groups that you expect. If there is another number, nothing happens."`
+	DryRun   bool         `json:"dry_run" doc:"Only counts the groups. The operation is completed at once."`
+}
+
+// mergeDuplicatesOperation merges all groups from a score on in the background.
+func mergeDuplicatesOperation[T any](a *API, k *record.Kind[T], find finder[T]) Operation {
+	return writeWithLookup(Operation{
+		Name: "merge_duplicate_" + k.Entity, Method: http.MethodPost, Path: "/v1/" + k.Entity + "/duplicates/merge", Access: identity.Write,
+		Status: http.StatusAccepted, Codes: []fault.Code{fault.CountChanged},
+		Summary: "Merge all groups of duplicate " + k.Entity + " from a score on, in the background",
+		example: []byte(`{"min_score": 0.95, "dry_run": true}`),
+	}, func(c *call, in MergeDuplicatesBody) (bulk.Request, error) {
+		r := bulk.Request{Kind: operation.Merge, Entity: k.Entity, DryRun: in.DryRun}
+		min, err := scoreFrom(in.MinScore, duplicate.MergeScore, duplicate.MergeScore)
+		if err != nil {
+			return r, err
+		}
+		groups, err := find.Groups(c.request.Context(), a.Store, c.org(), min, false)
+		if err != nil {
+			return r, err
+		}
+		if in.Expect != nil && *in.Expect != len(groups) {
+			return r, fault.New(fault.CountChanged, "there are %d groups, not %d", len(groups), *in.Expect)
+		}
+		for i := range groups {
+			r.Groups = append(r.Groups, groups[i].IDs)
+		}
+		return r, nil
+	}, func(_ *call, tx *store.Tx, _ MergeDuplicatesBody, r bulk.Request) (store.Doc[operation.Operation], error) {
+		return a.Bulk.Start(tx, r)
+	})
+}
+
 // duplicateOperations returns the operations that find and merge duplicates.
 func (a *API) duplicateOperations() []Operation {
 	c := a.CRM
@@ -74,5 +113,7 @@ func (a *API) duplicateOperations() []Operation {
 		duplicatesOperation(c.Accounts, c.AccountDuplicates),
 		dismissOperation(c.Contacts, c.ContactDuplicates),
 		dismissOperation(c.Accounts, c.AccountDuplicates),
+		mergeDuplicatesOperation(a, c.Contacts, c.ContactDuplicates),
+		mergeDuplicatesOperation(a, c.Accounts, c.AccountDuplicates),
 	}
 }

@@ -30,6 +30,8 @@ type Target struct {
 	// Restore restores a record of the trash, with force as in Kind.Restore. Remove removes it from there.
 	Restore func(tx *store.Tx, id uuid.UUID, force bool) error
 	Remove  func(tx *store.Tx, id uuid.UUID) error
+	// Merge merges records that are the same. Those that do not exist any more are left out.
+	Merge func(tx *store.Tx, ids []uuid.UUID) (operation.Merged, error)
 }
 
 // TargetOf makes a Target of a kind.
@@ -78,10 +80,11 @@ func (b *Bulk) Verify(tx *store.Tx, report store.Report) error { return b.select
 
 // Request is an Operation to start.
 type Request struct {
-	Kind   operation.Kind // Update, Delete, Restore or Template
+	Kind   operation.Kind // Update, Delete, Restore, Merge or Template
 	Entity string
-	IDs    []uuid.UUID // distinct
-	Body   shape.Value // of the update
+	IDs    []uuid.UUID   // distinct
+	Groups [][]uuid.UUID // of records to merge, instead of IDs
+	Body   shape.Value   // of the update
 	DryRun bool
 	Force  bool // see Target.Delete
 	Final  bool // records that are in the trash are deleted
@@ -94,14 +97,14 @@ type Request struct {
 // at once.
 func (b *Bulk) Start(tx *store.Tx, r Request) (doc store.Doc[operation.Operation], err error) {
 	doc, err = b.operations.Begin(tx, operation.Operation{
-		Kind: r.Kind, Entity: shape.Text(r.Entity), DryRun: r.DryRun, Matched: len(r.IDs),
+		Kind: r.Kind, Entity: shape.Text(r.Entity), DryRun: r.DryRun, Matched: len(r.IDs) + len(r.Groups),
 		Changed: r.Changed, Kept: r.Kept,
-		State: operation.State{Body: r.Body, Force: r.Force, Final: r.Final},
+		State: operation.State{Body: r.Body, Force: r.Force, Final: r.Final, Groups: len(r.Groups) > 0},
 	})
 	if err != nil {
 		return doc, err
 	}
-	if r.DryRun || len(r.IDs) == 0 {
+	if r.DryRun || len(r.IDs)+len(r.Groups) == 0 {
 		return b.operations.End(tx, doc, doc.Record, operation.Completed)
 	}
 	running, err := b.operations.Running(tx, MaxRunning+1)
@@ -111,7 +114,7 @@ func (b *Bulk) Start(tx *store.Tx, r Request) (doc store.Doc[operation.Operation
 	if len(running) > MaxRunning {
 		return doc, fault.New(fault.RateLimited, "%d operations are running; wait until one has ended, or cancel one", MaxRunning)
 	}
-	b.putSelection(tx, doc.ID, r.IDs)
+	b.putSelection(tx, doc.ID, r.IDs, r.Groups)
 	_, err = tx.Enqueue(Job, tx.Now(), jobBody{doc.ID})
 	return doc, err
 }

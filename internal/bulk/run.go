@@ -34,12 +34,10 @@ type jobBody struct {
 	Operation uuid.UUID `json:"operation"`
 }
 
-// putSelection stores the ids of an Operation, updateBatch in each part.
-func (b *Bulk) putSelection(tx *store.Tx, id uuid.UUID, ids []uuid.UUID) {
-	part := uint32(0)
-	for chunk := range slices.Chunk(ids, updateBatch) {
-		b.selection.Put(tx, id, part, packed(chunk))
-		part++
+// putSelection stores the ids of an Operation, updateBatch in each part, or a group in each.
+func (b *Bulk) putSelection(tx *store.Tx, id uuid.UUID, ids []uuid.UUID, groups [][]uuid.UUID) {
+	for part, chunk := range append(slices.Collect(slices.Chunk(ids, updateBatch)), groups...) {
+		b.selection.Put(tx, id, uint32(part), packed(chunk))
 	}
 }
 
@@ -107,6 +105,13 @@ func (b *Bulk) step(tx *store.Tx, id uuid.UUID) (ended bool, err error) {
 	o.Problems = slices.Clone(o.Problems)
 	stored = slices.Clone(stored)
 	tried := stored[:0]
+	if o.State.Groups && len(stored) > 0 {
+		if err := tryGroup(tx, &o, &target, stored); err != nil {
+			return false, err
+		}
+		tried, size = stored, 0
+		o.State.Done++
+	}
 	for len(tried) < min(len(stored), 16*size) && !mustEnd(tx, &o, len(tried)/16) {
 		at := len(tried)
 		if err := try(tx, &o, &target, uuid.UUID(stored[at:at+16])); err != nil {
@@ -122,7 +127,9 @@ func (b *Bulk) step(tx *store.Tx, id uuid.UUID) (ended bool, err error) {
 		}
 		o.State.Next++
 	}
-	o.State.Done += len(tried) / 16
+	if !o.State.Groups {
+		o.State.Done += len(tried) / 16
+	}
 	o.Progress = shape.NumberOf(float64(100*o.State.Done/o.Matched) / 100)
 	switch ended = o.State.Done == o.Matched; {
 	case ended:
@@ -156,13 +163,36 @@ func try(tx *store.Tx, o *operation.Operation, target *Target, id uuid.UUID) err
 		changed, kept, err = target.Update(tx, id, o.State.Body)
 		return err
 	})
-	var refused *fault.Error
-	var damaged *store.DamagedRecord
-	switch {
-	case err == nil && kept != "":
+	if err == nil && kept != "" {
 		all := *o.Kept
 		all.Count(kept)
 		o.Kept = &all
+		return nil
+	}
+	return count(o, changed, id, err)
+}
+
+// tryGroup merges the records of a group. Its journal says which they were, so that an undo takes the whole merge back.
+func tryGroup(tx *store.Tx, o *operation.Operation, target *Target, stored []byte) error {
+	var ids []uuid.UUID
+	for id := range slices.Chunk(stored, 16) {
+		ids = append(ids, uuid.UUID(id))
+	}
+	err := tx.Try(func() error {
+		merged, err := target.Merge(tx, ids)
+		if err != nil {
+			return err
+		}
+		return tx.AddToJournal(operation.MergedStep, merged)
+	})
+	return count(o, true, ids[0], err)
+}
+
+// count counts what became of a record. What it refuses is a problem.
+func count(o *operation.Operation, changed bool, id uuid.UUID, err error) error {
+	var refused *fault.Error
+	var damaged *store.DamagedRecord
+	switch {
 	case err == nil && changed:
 		o.Changed++
 	case err == nil:

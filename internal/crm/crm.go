@@ -49,6 +49,8 @@ type Hooks struct {
 	ContactRestored func(tx *store.Tx, contact uuid.UUID, audiences []uuid.UUID) error
 	// HasMessages reports whether a message to a contact with a later id than since went out, was captured or is in flight.
 	HasMessages func(tx *store.Tx, contact, since uuid.UUID) (bool, error)
+	// IsInSequence reports whether a contact is in a running sequence.
+	IsInSequence func(tx *store.Tx, contact uuid.UUID) (bool, error)
 	// ContactsMerging is called before contacts are merged into another.
 	ContactsMerging func(tx *store.Tx, into uuid.UUID, contacts []uuid.UUID) error
 	// ContactsMerged is called when contacts are merged into another, before that one gets its new values.

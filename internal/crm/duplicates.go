@@ -77,7 +77,7 @@ type Duplicates[T, R any] struct {
 // search is the last search of an organization.
 type search[R any] struct {
 	turn   chan struct{} // has room for one, who searches or uses the search
-	used   int // when, by a count of all uses
+	used   int           // when, by a count of all uses
 	at     time.Time
 	of     []uint64 // the counters
 	found  *duplicate.Search[R]

@@ -4,6 +4,7 @@
 package operation
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -50,8 +51,8 @@ type Operation struct {
 	Status     Status             `json:"status" rule:"required,enum=running|completed|failed|cancelled"`
 	DryRun     bool               `json:"dry_run" doc:"The Operation has only counted the records."`
 	Progress   shape.Number       `json:"progress" doc:"From 0 to 1."`
-	Matched    int                `json:"matched" doc:"The number of records that were selected, of rows of a file, or of changes to undo."`
-	Changed    int                `json:"changed" doc:"The number of records that were changed, created or deleted. Records that had the values already are not counted."`
+	Matched    int                `json:"matched" doc:"The number of records that were selected, of groups of duplicates to merge, of rows of a file, or of changes to undo."`
+	Changed    int                `json:"changed" doc:"The number of records that were changed, created or deleted, or of groups that were merged. Records that had the values already are not counted."`
 	Failed     int                `json:"failed" doc:"The number of records that could not be changed, for example because they were deleted in the meantime, or of rows that were skipped."`
 	Problems   []OperationProblem `json:"problems" doc:"Why records failed. Equal problems are grouped, and there are at most 100 groups. Those of an import are in the import."`
 	UserID     uuid.NullUUID      `json:"user_id" label:"User" doc:"The user who started the Operation."`
@@ -110,12 +111,29 @@ type State struct {
 	Deleted uuid.UUID `json:"deleted,omitzero"`
 	// Merged are the records of a merge, and of its undo.
 	Merged *Merged `json:"merged,omitzero"`
+	// Groups says that many groups were merged, or that this is undone: each in a transaction, with a MergedStep.
+	Groups bool `json:"groups,omitzero"`
 }
+
+// MergedStep is the kind of the step in a journal which says that the other changes of its transaction are a merge. Its data
+// is a Merged.
+const MergedStep = "merged"
 
 // Merged are records that were merged into another.
 type Merged struct {
 	Into uuid.UUID   `json:"into"`
 	IDs  []uuid.UUID `json:"ids"`
+}
+
+// MergeIn returns the merge that the changes of a transaction are, or nil.
+func MergeIn(part *store.JournalPart) (m *Merged, err error) {
+	for i := range part.Steps {
+		if s := &part.Steps[i]; s.Kind == MergedStep {
+			m = &Merged{}
+			return m, json.Unmarshal(s.Data, m)
+		}
+	}
+	return nil, nil
 }
 
 // Cursor is a position in the journal of an Operation that is being undone. It is undone backwards.

@@ -3,6 +3,7 @@ package operation
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -205,6 +206,39 @@ func (o *Operations) expire(tx *store.Tx) error {
 // ExpireJob is the kind of the job that deletes an Operation when it can no longer be undone.
 const ExpireJob = "operations.expire"
 
+// forgetGroups forgets the originals of the groups that an Operation has merged.
+func (o *Operations) forgetGroups(ctx context.Context, org, id uuid.UUID) error {
+	var merges []*Merged
+	entity := ""
+	err := o.store.View(org, func(tx *store.Tx) error {
+		doc, err := o.Table.Get(tx, id)
+		if err != nil || !doc.Record.State.Groups {
+			return nil // it is gone, damaged, or no such Operation
+		}
+		entity = string(doc.Record.Entity)
+		return tx.EachJournalPart(id, func(part store.JournalPart) error {
+			m, err := MergeIn(&part)
+			if m != nil {
+				merges = append(merges, m)
+			}
+			return err
+		})
+	})
+	for group := range slices.Chunk(merges, expireBatch) {
+		if err == nil {
+			err = o.store.Update(ctx, org, store.Actor{Operation: ExpireJob}, func(tx *store.Tx) error {
+				for _, m := range group {
+					if err := o.kinds.ForgetOriginals(tx, entity, id, m.IDs); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+	}
+	return err
+}
+
 // expireBatch is the number of parts of a journal that one transaction deletes.
 const expireBatch = 200
 
@@ -221,6 +255,9 @@ func (o *Operations) Jobs() map[string]worker.Handler {
 func (o *Operations) runExpire(ctx context.Context, job store.Job) error {
 	var body expireBody
 	err := json.Unmarshal(job.Payload, &body)
+	if err == nil {
+		err = o.forgetGroups(ctx, job.Org, body.Operation)
+	}
 	for more := true; more && err == nil; {
 		err = o.store.Update(ctx, job.Org, store.Actor{Operation: ExpireJob}, func(tx *store.Tx) (err error) {
 			if more, err = tx.DeleteJournal(body.Operation, expireBatch); err != nil || more {

@@ -221,3 +221,17 @@ func (k *kind) redirect(tx *store.Tx, entity string, from, to uuid.UUID, budget 
 	}
 	return nil
 }
+
+// Filled returns how many fields of a record have a value.
+func (k *Kind[T]) Filled(rec *T) (n int) {
+	for i := range k.shape.Fields {
+		f := &k.shape.Fields[i]
+		if v := reflect.ValueOf(f.Get(rec)); !f.ReadOnly && !f.Input && !v.IsZero() && (v.Kind() != reflect.Slice || v.Len() > 0) {
+			n++
+		}
+	}
+	if custom := k.shape.Custom(rec); custom != nil {
+		n += len(*custom)
+	}
+	return n
+}

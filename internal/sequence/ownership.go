@@ -263,3 +263,16 @@ func (e *Engine) HasMessages(tx *store.Tx, contact, since uuid.UUID) (has bool, 
 	})
 	return has, err
 }
+
+// IsRunning reports whether a contact is in a running sequence.
+func (e *Engine) IsRunning(tx *store.Tx, contact uuid.UUID) (running bool, err error) {
+	ids, err := e.sequences.IDs(tx, byAnyContact, contact[:], 0)
+	if err != nil {
+		return false, err
+	}
+	err = e.sequences.Each(tx, e.sequences.Readable(tx, ids), func(doc store.Doc[Sequence]) error {
+		running = running || doc.Record.isActive()
+		return nil
+	})
+	return running, err
+}

@@ -59,6 +59,7 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 		ContactRestored: func(tx *store.Tx, contact uuid.UUID, audiences []uuid.UUID) error {
 			return s.Sequences.ContactRestored(tx, contact, audiences)
 		},
+		IsInSequence: func(tx *store.Tx, contact uuid.UUID) (bool, error) { return s.Sequences.IsRunning(tx, contact) },
 		HasMessages: func(tx *store.Tx, contact, since uuid.UUID) (bool, error) {
 			return s.Sequences.HasMessages(tx, contact, since)
 		},
@@ -130,7 +131,9 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 			return s.mail
 		},
 	})
-	s.Bulk = bulk.New(st, s.Operations, bulk.TargetOf(s.CRM.Accounts), bulk.TargetOf(s.CRM.Contacts), bulk.TargetOf(s.CRM.Opportunities),
+	accounts, contacts := bulk.TargetOf(s.CRM.Accounts), bulk.TargetOf(s.CRM.Contacts)
+	accounts.Merge, contacts.Merge = s.CRM.MergeAccountGroup, s.CRM.MergeContactGroup
+	s.Bulk = bulk.New(st, s.Operations, accounts, contacts, bulk.TargetOf(s.CRM.Opportunities),
 		bulk.TargetOf(s.CRM.Tasks), bulk.TargetOf(s.CRM.Meetings), bulk.TargetOf(s.CRM.Tags), bulk.TargetOf(s.CRM.Fields),
 		bulk.TargetOf(s.Outreach.Audiences), bulk.TargetOf(s.Outreach.Templates), bulk.TargetOf(s.Outreach.Campaigns),
 		bulk.Target{Entity: "sequences", Update: s.Sequences.CorrectTo})

@@ -114,11 +114,12 @@ func (r *run) step(tx *store.Tx) (ended bool, err error) {
 	op.State.Undo, op.Kept = &cursor, &kept
 	reverse := func() error {
 		for n := 0; cursor.Phase < allPhases; {
+			isGroup := op.State.Groups && cursor.Phase == stepsPhase
 			done, err := r.reversePart(tx, &op, n)
 			if err != nil {
 				return err
 			}
-			if n += done; r.mustPause(tx, &op, n) {
+			if n += done; r.mustPause(tx, &op, n) || isGroup && n > 0 {
 				return nil
 			}
 		}
@@ -178,6 +179,23 @@ func (r *run) reversePart(tx *store.Tx, op *operation.Operation, before int) (do
 	if c.Phase == sweptPhase {
 		steps = swept(part.Swept)
 	}
+	group, err := operation.MergeIn(&part)
+	if err != nil {
+		return 0, err
+	}
+	if c.Phase != stepsPhase || !op.State.Groups {
+		group = nil
+	}
+	if group != nil {
+		_, conflict, err := r.kinds.MergeConflict(tx, string(op.Entity), r.undoing.Operation, group.Into)
+		if err != nil {
+			return 0, err
+		}
+		if conflict {
+			op.Kept.ChangedSince++
+			steps = nil
+		}
+	}
 	skip := c.Done
 	for i := len(steps) - 1; i >= 0; i-- {
 		s := &steps[i]
@@ -187,7 +205,7 @@ func (r *run) reversePart(tx *store.Tx, op *operation.Operation, before int) (do
 			continue
 		}
 		for n := count - 1 - skip; n >= 0; n-- {
-			if r.mustPause(tx, op, before+done) {
+			if group == nil && r.mustPause(tx, op, before+done) {
 				return done, nil
 			}
 			if err := r.reverse(tx, op, s, n); err != nil {
@@ -197,6 +215,11 @@ func (r *run) reversePart(tx *store.Tx, op *operation.Operation, before int) (do
 		}
 		skip = 0
 	}
+	if group != nil && len(steps) > 0 {
+		if err := r.endGroup(tx, op, group); err != nil {
+			return done, err
+		}
+	}
 	if c.Part, c.Done = c.Part-1, 0; c.Part < 0 {
 		last, _ := tx.LastJournalPart(r.undoing.Operation)
 		c.Phase, c.Part = c.Phase+1, int(last)
@@ -204,11 +227,24 @@ func (r *run) reversePart(tx *store.Tx, op *operation.Operation, before int) (do
 	return done, nil
 }
 
+// endGroup completes the undo of the merge of a group, which is a merge for the undo of the undo.
+func (r *run) endGroup(tx *store.Tx, op *operation.Operation, m *operation.Merged) error {
+	if r.undoing.Dry != nil {
+		return nil
+	}
+	if r.Unmerged != nil {
+		if err := r.Unmerged(tx, string(op.Entity), append([]uuid.UUID{m.Into}, m.IDs...)); err != nil {
+			return err
+		}
+	}
+	return tx.AddToJournal(operation.MergedStep, m)
+}
+
 // reverse undoes the change n of a step.
 func (r *run) reverse(tx *store.Tx, op *operation.Operation, s *store.JournalStep, n int) error {
 	if s.Kind != "" {
 		reverse := r.Steps[s.Kind]
-		if reverse == nil || r.undoing.Dry != nil && op.State.Merged == nil { // of a merge, a dry run reverts all at once
+		if reverse == nil || r.undoing.Dry != nil && op.State.Merged == nil && !op.State.Groups { // of a merge, a dry run reverts all at once
 			return nil
 		}
 		return reverse(tx, s.Data)

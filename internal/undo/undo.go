@@ -76,7 +76,7 @@ func (u *Undos) begin(
 	last, _ := tx.LastJournalPart(id)
 	doc, err = u.operations.Begin(tx, operation.Operation{
 		Kind: operation.Undo, Entity: op.Entity, DryRun: dryRun, Matched: steps, UndoOf: uuid.NullUUID{UUID: id, Valid: true},
-		State: operation.State{Undo: &operation.Cursor{Part: int(last)}, Force: force, Deleted: op.State.Deleted, Merged: op.State.Merged},
+		State: operation.State{Undo: &operation.Cursor{Part: int(last)}, Force: force, Deleted: op.State.Deleted, Merged: op.State.Merged, Groups: op.State.Groups},
 	})
 	if err != nil || dryRun {
 		return doc, err

@@ -4,7 +4,7 @@ import { is, list, newKey, post, request, schemaOf, tags } from '../api.js';
 import { confirm } from '../components/dialog.js';
 import { knownName, nameOf, resolveAll } from '../components/field.js';
 import { guessReference, valueName } from '../components/filter.js';
-import { button, empty, failed, heading, selected, soft, tabs, toast, when } from '../components/parts.js';
+import { button, empty, failed, heading, selected, soft, table, tabs, toast, when } from '../components/parts.js';
 import { column, Table } from '../components/table.js';
 import { html, keyed } from '../dom.js';
 import { words } from '../format.js';
@@ -18,39 +18,67 @@ import { followOperation, operationWith, undoOf } from './undo.js';
 
 const joined = ['tags', 'notes', 'do_not_contact']; // of which a merge takes all values
 
-/** @type {PageModule} */
+const percent = (/** @type {number} */ score) => `${Math.round(score * 100)}%`;
+
+/** The list of groups, or the records to merge if they were chosen. @type {PageModule} */
 export const duplicatesPage = {
   title: () => t('Duplicates'),
   async load({ path, search }, signal) {
     const kind = entities[path.split('/')[1]];
+    const ids = search.get('ids')?.split(',');
+    if (!ids) {
+      const after = search.get('after');
+      const min = Number(search.get('min')) || 0.8;
+      return { kind, after, min, ...await post(`/v1/${kind.entity}/duplicates`, { min_score: min, ...(after ? { next: after } : {}) }, { signal }) };
+    }
     const schema = withTags(await schemaOf(kind.entity), await tags());
-    const after = search.get('after');
-    const ids = search.get('ids')?.split(','); // the records to merge, if they were chosen in the list
-    const { group, next } = ids ? { group: { records: (await list(kind.list, { filters: [is('id', ids)] }, { signal })).data }, next: '' } : await groupAfter(kind, after, signal);
-    const records = group?.records.slice(0, 10) || [];
+    const records = (await list(kind.list, { filters: [is('id', ids.slice(0, 10))] }, { signal })).data;
     const fields = schema.fields.filter((f) => (!f.read_only || joined.includes(f.key) || f.key === 'created_at') && records.some((/** @type {Item} */ r) => textOf(f, r)));
     for (const f of fields) if (f.type === 'reference') await resolveAll(f.reference || guessReference(f.key), records.flatMap((/** @type {Item} */ r) => valueAt(r, f.key) || [])).catch(() => {});
-    return { kind, ids, after, next, group, records, fields, keep: records[0]?.id, out: new Set(), from: {} };
+    return { kind, ids, found: search.has('found'), records, fields, keep: records[0]?.id, out: new Set(), from: {} };
   },
-  keys: ({ kind, next }) => ({ j: () => { if (next) void go(groupAt(kind, next)); }, k: () => history.back() }),
   view(model) {
-    const { kind, ids, after, next, group } = model;
-    const at = (/** @type {string} */ cursor, /** @type {string} */ label) => html`<a class="button" href=${link(groupAt(kind, cursor))}>${label}</a>`;
-    return html`<div class="page full">${heading({ up: [kind.path, kind.title], title: ids ? t('Merge') : t('Duplicates'), note: group?.by && t('{n} {title} with the same {by}: {value}', { ...namesOf(kind), n: group.count, by: words(group.by).toLowerCase(), value: group.value }),
-      actions: html`${after && at('', t('First group'))}${next && at(next, t('Next group'))}` })}
-      ${!ids && tabs(['contacts', 'accounts'].map((name) => [entities[name].title, `/${name}/duplicates`, name === kind.entity]))}
-      ${group ? compare(model) : empty(after ? t('That was the last group.') : t('No two {title} share an address or a URL, or a name and the account or country.', namesOf(kind)))}</div>`;
+    const { kind, ids } = model;
+    return html`<div class="page full">${heading({ up: [kind.path, kind.title], title: ids ? t('Merge') : t('Duplicates'), note: !ids && tn(model.total, '{n} group that may be the same', '{n} groups that may be the same'),
+      actions: !ids && may('write') && model.total > 0 && button(t('Merge all from 90%…'), () => mergeAll(model), 'primary') })}
+      ${ids ? compare(model) : groups(model)}</div>`;
   },
 };
 
-/** The next group of duplicates. @param {Entity} kind @param {string | null} after @param {AbortSignal} signal @returns {Promise<any>} */
-async function groupAfter(kind, after, signal) {
-  const { groups: [group], next } = await post(`/v1/${kind.entity}/duplicates`, { page_size: 1, ...(after ? { next: after } : {}) }, { signal });
-  return group || !next ? { group, next } : groupAfter(kind, next, signal); // an answer may have no group although more follow
+/** @param {any} model */
+function groups({ kind, groups, min, next, after }) {
+  const at = (/** @type {Record<string, any>} */ query) => link(`${kind.path}/duplicates${encode({}, query)}`);
+  const choices = [[0.9, t('Almost certain')], [0.8, t('Likely')], [0.6, t('Possible')]];
+  return html`${tabs(['contacts', 'accounts'].map((name) => [entities[name].title, `/${name}/duplicates`, name === kind.entity]))}
+    <p class="buttons">${choices.map(([score, label]) => html`<a class="button" aria-current=${score === min} href=${at({ min: score })}>${label}</a>`)}</p>
+    ${groups.length ? table([t('Certainty'), kind.title, t('Because'), ''], groups.map((/** @type {any} */ g) => [
+      percent(g.score), html`<a href=${at({ ids: g.records.slice(0, 10).map((/** @type {Item} */ r) => r.id).join(), found: 1 })}>${[...new Set(g.records.slice(0, 4).map(nameOf))].join(', ')}</a> ${soft(tn(g.count, '{n} record', '{n} records'))}`,
+      html`${words(g.reasons.join(', '))}: <span dir="auto">${g.value}</span>`, may('write') && button(t('Not the same'), () => dismiss(kind, g))])) : empty(t('No {title} seem to be the same.', namesOf(kind)))}
+    <p class="buttons">${after && html`<a class="button" href=${at({ min })}>${t('First page')}</a>`}${next && html`<a class="button" href=${at({ min, after: next })}>${t('Next page')}</a>`}</p>`;
 }
 
-/** The address of a group. @param {Entity} kind @param {string} cursor */
-const groupAt = (kind, cursor) => `${kind.path}/duplicates${encode({}, { after: cursor })}`;
+/** Says that the records of a group are not the same. @param {Entity} kind @param {any} group */
+async function dismiss(kind, group) {
+  const path = `/v1/${kind.entity}/duplicates/dismiss`;
+  const ids = group.records.map((/** @type {Item} */ r) => r.id);
+  await post(path, { ids }, { key: newKey() });
+  toast(t('They are not listed as duplicates any more'), { undo: async () => {
+    await post(path, { ids, dismissed: false }, { key: newKey() });
+    await reload();
+  } });
+  await reload();
+}
+
+/** Merges all groups that are almost certain, after a question that counts them. @param {any} model */
+async function mergeAll({ kind }) {
+  const path = `/v1/${kind.entity}/duplicates/merge`;
+  const { matched: n } = await post(path, { min_score: 0.9, dry_run: true });
+  if (!n) return toast(t('No group is certain enough'));
+  const action = tn(n, 'Merge {n} group', 'Merge {n} groups');
+  if (!await confirm({ action, text: t('Of each group stays whoever is in a running sequence, or else who has most values. You can undo this for 30 days.') })) return;
+  const { id } = await post(path, { min_score: 0.9, expect: n }, { key: newKey() });
+  followOperation(id, { href: `${kind.path}/duplicates`, label: action, done: ({ changed }) => tn(changed, '{n} group merged', '{n} groups merged') });
+}
 
 /** The value of a field as text. @param {Field} f @param {Item} record */
 function textOf(f, record) {
@@ -95,7 +123,7 @@ async function merge(model, merged) {
   model.isMerged = true;
   const operation = await operationWith(body.meta.operation_id);
   toast(tn(merged.length, '{n} {kind} merged', '{n} {title} merged', namesOf(kind)), { undo: operation && undoOf(operation) });
-  await (model.ids ? go(`${kind.path}/${keep}`) : reload());
+  await go(model.found ? `${kind.path}/duplicates` : `${kind.path}/${keep}`);
 }
 
 const kinds = ['contacts', 'accounts', 'opportunities', 'tasks', 'meetings', 'audiences', 'templates', 'campaigns', 'tags', 'fields'];
