@@ -88,6 +88,9 @@ func importCommandOf(entity string, matches []string, example string) *cobra.Com
 		c.Flags().String("match-on", "auto", "the `field` by which a row finds the record that it updates: "+strings.Join(matches, ", "))
 		_ = c.RegisterFlagCompletionFunc("match-on", cobra.FixedCompletions(matches, cobra.ShellCompDirectiveNoFileComp))
 		c.Flags().StringSlice("create-missing", nil, "create what a row names and does not exist: "+strings.Join(creatable(entity), ", "))
+		if entity == "contacts" {
+			c.Flags().String("opt-outs", keepOptOuts, "whether rows can take opt-outs back: "+keepOptOuts+" or "+replaceOptOuts)
+		}
 		c.Flags().StringArray("tag", nil, "`name` of a tag that every imported record gets (repeatable)")
 	}
 	return c
@@ -108,6 +111,14 @@ func readAs(encoding string) string {
 	return "; read as " + encoding
 }
 
+// kept says how many opt-outs stay although rows say otherwise.
+func kept(optOuts int) string {
+	if optOuts == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d opt-outs kept", optOuts)
+}
+
 func unsureOf(encoding string) string {
 	return fmt.Sprintf("the encoding %s is a guess; if letters are wrong, set another one with --encoding", encoding)
 }
@@ -116,6 +127,12 @@ func unsureOf(encoding string) string {
 const (
 	dropValue = "drop_value"
 	skipRow   = "skip_row"
+)
+
+// The values of --opt-outs.
+const (
+	keepOptOuts    = "keep"
+	replaceOptOuts = "replace"
 )
 
 // creatable returns the values of --create-missing.
@@ -155,6 +172,12 @@ func importInput(c *cobra.Command, entity string, matches []string) (in admin.Im
 	o.MatchOn = shape.Text(match)
 	if err := checkChoice("match-on", match, matches...); err != nil {
 		return in, err
+	}
+	if entity == "contacts" {
+		o.OptOuts, _ = flags.GetString("opt-outs")
+		if err := checkChoice("opt-outs", o.OptOuts, keepOptOuts, replaceOptOuts); err != nil {
+			return in, err
+		}
 	}
 	o.Tags, _ = flags.GetStringArray("tag")
 	o.CreateMissing, _ = flags.GetStringSlice("create-missing")
@@ -252,7 +275,7 @@ func showImport(c *cobra.Command, entity string, r admin.ImportResult) error {
 		if r.DryRun {
 			done = "Would import"
 		}
-		fmt.Fprintf(w, "%s %s: %d added, %d updated, %d skipped, %d values dropped%s\n", done, entity, r.Added, r.Updated, r.Skipped, r.ValuesDropped, readAs(r.Encoding))
+		fmt.Fprintf(w, "%s %s: %d added, %d updated, %d skipped, %d values dropped%s%s\n", done, entity, r.Added, r.Updated, r.Skipped, r.ValuesDropped, kept(r.OptOutsKept), readAs(r.Encoding))
 	})
 	switch {
 	case err == nil && r.Failed != "":

@@ -14,6 +14,7 @@ import (
 	"prospector/internal/fault"
 	"prospector/internal/identity"
 	"prospector/internal/imports"
+	"prospector/internal/record"
 	"prospector/internal/rows"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -149,8 +150,8 @@ func (c *call) readImport(u *imports.Upload, digest formDigest) (options imports
 			if err := decodeOptions(body, &options); err != nil {
 				return err
 			}
-			if !c.principal.Access.Covers(accessOfImport(options.Entity)) {
-				return forbidden(accessOfImport(options.Entity))
+			if access := accessOfImport(&options); !c.principal.Access.Covers(access) {
+				return forbidden(access)
 			}
 			return u.Register(c.request.Context(), c.actor(), options)
 		},
@@ -162,9 +163,10 @@ func (c *call) readImport(u *imports.Upload, digest formDigest) (options imports
 	return options, err
 }
 
-// accessOfImport returns the access that an import requires: that of creating such records one by one.
-func accessOfImport(entity string) identity.Access {
-	if entity == "suppressions" {
+// accessOfImport returns the access that an import requires: that of creating such records one by one, and of taking
+// opt-outs of others back.
+func accessOfImport(options *imports.FileImportBody) identity.Access {
+	if options.Entity == "suppressions" || options.OptOuts == record.ReplaceOptOuts {
 		return identity.Admin
 	}
 	return identity.Write

@@ -35,6 +35,7 @@ type ImportResult struct {
 	Updated        int            `json:"updated"`
 	Skipped        int            `json:"skipped"`
 	ValuesDropped  int            `json:"values_dropped"`
+	OptOutsKept    int            `json:"opt_outs_kept,omitempty"`
 	Problems       []rows.Problem `json:"problems"`
 	RejectsOmitted int            `json:"rejects_omitted,omitempty"`
 	Warnings       []string       `json:"warnings"`
@@ -106,7 +107,7 @@ func importResult(ctx context.Context, s *service.Service, org, id uuid.UUID) (r
 		m := doc.Record
 		r = ImportResult{
 			ID: id, DryRun: m.DryRun, Encoding: string(m.Encoding), EncodingUnsure: m.EncodingUnsure, Delimiter: string(m.Delimiter), Rows: m.Rows, Added: m.Added,
-			Updated: m.Updated, Skipped: m.Skipped, ValuesDropped: m.ValuesDropped, Problems: m.Problems,
+			Updated: m.Updated, Skipped: m.Skipped, ValuesDropped: m.ValuesDropped, OptOutsKept: m.OptOutsKept, Problems: m.Problems,
 			RejectsOmitted: m.RejectsOmitted, Warnings: m.Warnings, Failed: string(m.FailureReason),
 		}
 		return err

@@ -21,7 +21,10 @@ func (c *CRM) NewImporter(tx *store.Tx, entity string, table *rows.Reader, o rec
 	case "accounts":
 		return c.Accounts.NewImporter(tx, table, o, record.ImportRules[Account]{})
 	case "contacts":
-		return c.Contacts.NewImporter(tx, table, o, record.ImportRules[Contact]{})
+		return c.Contacts.NewImporter(tx, table, o, record.ImportRules[Contact]{OptOut: record.OptOut{
+			Field: "do_not_contact", By: "email",
+			Skipped: func(tx *store.Tx, email string) error { return c.SuppressEmail(tx, email, ReasonOptedOut) },
+		}})
 	case "suppressions":
 		return c.Suppressions.NewImporter(tx, table, o, record.ImportRules[Suppression]{
 			Key: func(s *Suppression) string {

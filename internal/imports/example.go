@@ -18,6 +18,7 @@ const example = `{
 	"updated": 50,
 	"skipped": 9,
 	"values_dropped": 31,
+	"opt_outs_kept": 0,
 	"problems": [
 		{"column": "Umsatz", "value": "k.A.", "message": "is not a number", "count": 31, "first_line": 12}
 	],

@@ -36,6 +36,7 @@ type FileImport struct {
 	Updated        int            `json:"updated" doc:"Rows that matched an existing record."`
 	Skipped        int            `json:"skipped" doc:"Rows that were not imported. GET …/rejects returns them."`
 	ValuesDropped  int            `json:"values_dropped" doc:"Values that could not be read and were left out of rows that were imported."`
+	OptOutsKept    int            `json:"opt_outs_kept" doc:"Rows that say that somebody has not opted out who has. The opt-out stays."`
 	Problems       []rows.Problem `json:"problems" doc:"Why rows were skipped and values were dropped, in at most 1,000 groups. While the import is running, they may be a second old."`
 	RejectsOmitted int            `json:"rejects_omitted" doc:"Skipped rows that the rejects do not contain, because they would have more than 64 MiB."`
 	Warnings       []string       `json:"warnings" doc:"Columns and sheets that were ignored."`
@@ -73,6 +74,7 @@ type FileImportBody struct {
 	Sheet         shape.Text            `json:"sheet" doc:"The name of the sheet of a spreadsheet to import. The default is the first visible one."`
 	CreateMissing []string              `json:"create_missing" rule:"enum=tags|accounts,maxlen=2" doc:"Which records are created if a row names one that does not exist."`
 	OnBadValue    string                `json:"on_bad_value" rule:"default=drop_value,enum=drop_value|skip_row" doc:"What happens when the value of an optional field cannot be read."`
+	OptOuts       string                `json:"opt_outs" rule:"default=keep,enum=keep|replace" doc:"keep, the default, never takes an opt-out back, whatever a row says. replace does, and removes suppressions with the reason opted_out; it requires admin access."`
 	Tags          []string              `json:"tags" rule:"maxlen=100" doc:"Names or ids of tags that every imported record gets."`
 	DryRun        bool                  `json:"dry_run" doc:"Count and report, but write nothing."`
 }
@@ -85,7 +87,7 @@ func (o *FileImportBody) record() record.ImportOptions {
 	}
 	return record.ImportOptions{
 		Mapping: mapping, MatchOn: string(o.MatchOn), Locale: string(o.Locale), CreateMissing: o.CreateMissing,
-		OnBadValue: o.OnBadValue, Tags: o.Tags, DryRun: o.DryRun,
+		OnBadValue: o.OnBadValue, OptOuts: o.OptOuts, Tags: o.Tags, DryRun: o.DryRun,
 	}
 }
 

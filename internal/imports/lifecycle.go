@@ -91,7 +91,7 @@ func (i *Imports) put(
 	tx *store.Tx, old store.Doc[FileImport], rec FileImport, report *rows.Report, publish bool,
 ) (doc store.Doc[FileImport], err error) {
 	rec.Rows, rec.Added, rec.Updated, rec.Skipped = report.Rows, report.Added, report.Updated, report.Skipped
-	rec.ValuesDropped, rec.UpdatedAt = report.ValuesDropped, shape.At(tx.Now())
+	rec.ValuesDropped, rec.OptOutsKept, rec.UpdatedAt = report.ValuesDropped, report.OptOutsKept, shape.At(tx.Now())
 	if publish {
 		rec.Problems = report.Problems.List()
 	}
@@ -112,7 +112,7 @@ func (i *Imports) put(
 
 // reportOf returns the report of the rows that are imported.
 func (i *Imports) reportOf(tx *store.Tx, m *FileImport) (report rows.Report, err error) {
-	report = rows.Report{Rows: m.Rows, Added: m.Added, Updated: m.Updated, Skipped: m.Skipped, ValuesDropped: m.ValuesDropped}
+	report = rows.Report{Rows: m.Rows, Added: m.Added, Updated: m.Updated, Skipped: m.Skipped, ValuesDropped: m.ValuesDropped, OptOutsKept: m.OptOutsKept}
 	kept, err := i.problems.Get(tx, m.ID, 0)
 	if err == nil && kept != nil {
 		err = json.Unmarshal(kept, &report.Problems)

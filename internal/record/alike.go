@@ -115,6 +115,17 @@ func importingOf[T any](k *Kind[T], r ImportRules[T]) importing {
 			return text(&doc.Record), err
 		}
 	}
+	if f := k.shape.Field(r.OptOut.Field); f != nil {
+		ops.optOut = r.OptOut
+		ops.optedOut = func(tx *store.Tx, id uuid.UUID) (bool, error) {
+			doc, err := k.Table.Get(tx, id)
+			if err != nil {
+				return false, err
+			}
+			has, _ := f.Get(&doc.Record).(bool)
+			return has, nil
+		}
+	}
 	if r.Key != nil {
 		ops.key = func(rec any) string { return r.Key(rec.(*T)) }
 	}

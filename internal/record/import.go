@@ -19,6 +19,9 @@ const (
 
 	DropValue = "drop_value" // leave out a value that cannot be read
 	SkipRow   = "skip_row"   // skip a row that has one
+
+	KeepOptOuts    = "keep"    // an opt-out stays, whatever a row says
+	ReplaceOptOuts = "replace" // a row can take an opt-out back
 )
 
 // ImportOptions decide how the rows of a table become records.
@@ -36,6 +39,8 @@ type ImportOptions struct {
 	CreateMissing []string
 	// OnBadValue is DropValue or SkipRow. "" means DropValue.
 	OnBadValue string
+	// OptOuts is KeepOptOuts or ReplaceOptOuts. "" means KeepOptOuts.
+	OptOuts string
 	// Tags are names or ids of tags that every record gets.
 	Tags []string
 	// DryRun says that nothing is written.
@@ -74,6 +79,9 @@ type importing struct {
 	externalID func(tx *store.Tx, id uuid.UUID) (string, error)
 	// key is ImportRules.Key, or nil.
 	key func(rec any) string
+	// optOut is ImportRules.OptOut, and optedOut reports whether a stored record has it.
+	optOut   OptOut
+	optedOut func(tx *store.Tx, id uuid.UUID) (bool, error)
 }
 
 // target is the field that a column sets.
@@ -96,6 +104,17 @@ type ImportRules[T any] struct {
 	Add func(*store.Tx, Draft[T]) (id uuid.UUID, created bool, err error)
 	// Key returns what is equal for records of which Add adds only one.
 	Key func(*T) string
+	// OptOut is the field with which a record opts out, if the kind has one.
+	OptOut OptOut
+}
+
+// OptOut is a boolean field with which a record opts out of something. An import sets it, but takes it back only with
+// ReplaceOptOuts.
+type OptOut struct {
+	Field string
+	// By is the field whose value opts out if its row is skipped, and Skipped opts it out.
+	By      string
+	Skipped func(tx *store.Tx, value string) error
 }
 
 // NewImporter returns an importer for a table. Invalid options are a *fault.Error with their paths.
@@ -109,7 +128,7 @@ func (k *Kind[T]) NewImporter(
 	if err := im.check(); err != nil {
 		return nil, err
 	}
-	columns, err := k.importColumns(tx, table, o)
+	columns, err := k.importColumns(tx, table, o, r.OptOut.Field)
 	if err == nil {
 		err = columns.Check()
 	}
@@ -120,10 +139,13 @@ func (k *Kind[T]) NewImporter(
 	return im, im.checkTags(tx)
 }
 
-func (k *kind) importColumns(tx *store.Tx, table *rows.Reader, o ImportOptions) (*rows.Columns[*target], error) {
+func (k *kind) importColumns(tx *store.Tx, table *rows.Reader, o ImportOptions, optOut string) (*rows.Columns[*target], error) {
 	targets, err := k.importTargets(tx)
 	if err != nil {
 		return nil, err
+	}
+	if t := targets[optOut]; t != nil {
+		t.OptOut = true
 	}
 	return rows.NewColumns(table, o.Mapping, o.Locale, rows.Fields[*target]{
 		Entity: k.Entity, Targets: targets, IsReadOnly: func(name string) bool {
@@ -135,7 +157,7 @@ func (k *kind) importColumns(tx *store.Tx, table *rows.Reader, o ImportOptions) 
 
 // InspectImport describes the columns of a table.
 func (k *kind) InspectImport(tx *store.Tx, table *rows.Reader) (rows.Inspection, error) {
-	columns, err := k.importColumns(tx, table, ImportOptions{})
+	columns, err := k.importColumns(tx, table, ImportOptions{}, "")
 	if err != nil {
 		return rows.Inspection{}, err
 	}
@@ -161,6 +183,9 @@ func (im *Importer) check() error {
 	}
 	if !slices.Contains([]string{"", DropValue, SkipRow}, o.OnBadValue) {
 		p.Invalid("on_bad_value", "%s is not one of: %s, %s", shape.Quote(o.OnBadValue), DropValue, SkipRow)
+	}
+	if !slices.Contains([]string{"", KeepOptOuts, ReplaceOptOuts}, o.OptOuts) {
+		p.Invalid("opt_outs", "%s is not one of: %s, %s", shape.Quote(o.OptOuts), KeepOptOuts, ReplaceOptOuts)
 	}
 	for _, entity := range o.CreateMissing {
 		if !slices.Contains([]string{"tags", "accounts"}, entity) {

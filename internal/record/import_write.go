@@ -57,7 +57,7 @@ func (im *Importer) Write(tx *store.Tx, b *ImportBatch) (outcomes []rows.Outcome
 func (im *Importer) write(tx *store.Tx, item *importItem, o *rows.Outcome, known *found, b *ImportBatch) error {
 	o.Dropped = item.dropped
 	if o.Skipped = item.skip; item.skip != "" {
-		return nil
+		return im.optOutSkipped(tx, item)
 	}
 	for again := false; ; again = true {
 		attempt := &attempt{Importer: im, tx: tx, item: item, known: known, dropped: o.Dropped, seen: b.seen}
@@ -67,6 +67,7 @@ func (im *Importer) write(tx *store.Tx, item *importItem, o *rows.Outcome, known
 		switch {
 		case err == nil:
 			o.ID, o.Added, o.Updated, o.Dropped = attempt.id, attempt.added, !attempt.added, attempt.dropped
+			o.KeptOptOut = attempt.keptOptOut
 			return nil
 		case errors.As(err, &damaged):
 			refused = damaged.Fault()
@@ -77,7 +78,7 @@ func (im *Importer) write(tx *store.Tx, item *importItem, o *rows.Outcome, known
 		known.links, known.names = map[string]linked{}, map[string]uuid.UUID{}
 		if again || im.options.OnBadValue == SkipRow || !item.withoutRefused(im, refused) {
 			o.Skipped = rowMessage(refused)
-			return nil
+			return im.optOutSkipped(tx, item)
 		}
 		o.Dropped = item.dropped
 	}
@@ -101,8 +102,9 @@ type attempt struct {
 	seen    *dryKeys
 	dropped []rows.Dropped
 
-	id    uuid.UUID
-	added bool
+	id         uuid.UUID
+	added      bool
+	keptOptOut bool
 }
 
 func (a *attempt) run() error {
@@ -133,6 +135,12 @@ func (a *attempt) run() error {
 		if body, err = a.kind.withoutMergedID(a.tx, id, withoutID(a.item.body)); err != nil {
 			return err
 		}
+		if a.keptOptOut, err = a.keepsOptOut(id, body); err != nil {
+			return err
+		}
+		if a.keptOptOut {
+			_, _ = take(&body, a.optOut.Field)
+		}
 		body.Members = append(body.Members, refs.Members...)
 		a.id = id
 		err = a.update(a.tx, id, body)
@@ -143,6 +151,29 @@ func (a *attempt) run() error {
 		a.seen.add(a, draft, links)
 	}
 	return err
+}
+
+// keepsOptOut reports whether a body would take back that a record has opted out, and must not.
+func (a *attempt) keepsOptOut(id uuid.UUID, body shape.Value) (bool, error) {
+	if a.optOut.Field == "" || a.options.OptOuts == ReplaceOptOuts {
+		return false, nil
+	}
+	if v := body.Get(a.optOut.Field); v.Kind == shape.Absent || v.Kind == shape.Bool && v.True {
+		return false, nil
+	}
+	return a.optedOut(a.tx, id)
+}
+
+// optOutSkipped takes what a skipped row says about opting out.
+func (im *Importer) optOutSkipped(tx *store.Tx, item *importItem) error {
+	if im.optOut.Skipped == nil {
+		return nil
+	}
+	says, by := item.body.Get(im.optOut.Field), item.body.Get(im.optOut.By)
+	if says.Kind != shape.Bool || !says.True || by.Kind != shape.String || by.Text == "" {
+		return nil
+	}
+	return im.optOut.Skipped(tx, by.Text)
 }
 
 // find returns the record that the item updates.

@@ -24,6 +24,8 @@ type Outcome struct {
 	Updated bool   // the row matched an existing record, whether or not it changed it
 	Skipped string // why the row was skipped
 	Dropped []Dropped
+	// KeptOptOut says that the row would have taken an opt-out back.
+	KeptOptOut bool
 }
 
 // Why returns why the row was skipped, after the values that could not be read.
@@ -44,6 +46,7 @@ type Report struct {
 	Updated       int      `json:"updated"`
 	Skipped       int      `json:"skipped"`
 	ValuesDropped int      `json:"values_dropped"`
+	OptOutsKept   int      `json:"opt_outs_kept"`
 	Problems      Problems `json:"problems"`
 }
 
@@ -61,6 +64,9 @@ func (r *Report) Add(row *Row, o *Outcome) {
 		r.Problems.Add(row.Line, Dropped{Message: o.Skipped})
 	}
 	r.ValuesDropped += len(o.Dropped)
+	if o.KeptOptOut {
+		r.OptOutsKept++
+	}
 	for _, d := range o.Dropped {
 		r.Problems.Add(row.Line, d)
 	}

@@ -20,6 +20,8 @@ type Target struct {
 	// Names says that the entries of a list are names that consist of letters from a to z, digits and
 	// spaces, or ids.
 	Names bool
+	// OptOut says that every value but a no means yes: the date of an opt-out, or why.
+	OptOut bool
 }
 
 func (t *Target) target() *Target { return t }
@@ -86,6 +88,10 @@ func (t *Target) fromText(text string, s Style) (v shape.Value, dropped []Droppe
 	case shape.TypeBoolean:
 		if b, ok := ParseBool(bare); ok {
 			return shape.Value{Kind: shape.Bool, True: b}, nil
+		}
+		if t.OptOut {
+			drop(text, "is taken for an opt-out", true)
+			return shape.Value{Kind: shape.Bool, True: true}, dropped
 		}
 		drop(text, "is not true or false", false)
 		return v, dropped

@@ -249,6 +249,7 @@ const failure = (i) => (i.status === 'cancelled' ? t('The import was cancelled. 
 
 /** The rows of an import: they add up. @param {Item} i @param {unknown} [ofNew] @param {unknown} [ofSkipped] what can be done with them */
 const counts = (i, ofNew, ofSkipped) => html`${bars([{ label: t('Rows'), value: i.rows }, { label: t('New'), value: i.added, className: 'fill-good', action: ofNew }, { label: t('Updated'), value: i.updated }, { label: t('Skipped'), value: i.skipped, className: 'fill-soft', action: ofSkipped }])}
+  ${i.opt_outs_kept > 0 && html`<p>${tn(i.opt_outs_kept, '{n} row says that somebody has not opted out who has; the opt-out stays', '{n} rows say that somebody has not opted out who has; the opt-outs stay')}</p>`}
   ${i.values_dropped > 0 && html`<p>${tn(i.values_dropped, '{n} unreadable value, left out', '{n} unreadable values, left out')}</p>`}`;
 
 /** @param {Item} i */
