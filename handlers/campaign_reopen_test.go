@@ -215,6 +215,39 @@ func TestReopenRestored(t *testing.T) {
 	}
 }
 
+// TestHoldTrashed holds a restored or copied store with a draft and an archived campaign in the trash. They are held when
+// they are restored from it and could send.
+func TestHoldTrashed(t *testing.T) {
+	for _, reason := range []store.HoldReason{store.HeldRestored, store.HeldCopied} {
+		t.Run(string(reason), func(t *testing.T) {
+			p := newEngineFixture(t)
+			archived := p.campaign(p.contacts(1), nil, []simStep{simMail(0, 0, 9), simMail(1, 1, 9)})
+			draft := "/v1/campaigns/" + p.Write.Post(archived+"/clone", fmt.Sprintf(`{"name": "Draft", "audience_ids": [%q]}`, p.Read.Get(archived).Is(200).Text("data.audiences.0.id"))).Is(201).ID()
+			p.to("03-02 12:00")
+			p.Write.Patch(archived, `{"status": "archived"}`).Is(200)
+			for _, campaign := range []string{archived, draft} {
+				p.Write.Delete(campaign).Is(204)
+			}
+			if err := p.app.Outreach.HoldAll(t.Context(), reason); err != nil {
+				t.Fatal(err)
+			}
+			for _, campaign := range []string{archived, draft} {
+				p.Write.Post(campaign+"/restore", nil).Is(200)
+			}
+			p.Write.Post(archived+"/reopen", `{}`).Is(200)
+			for _, campaign := range []string{archived, draft} {
+				if got := p.Read.Get(campaign).Is(200).Text("data.held.reason"); got != string(reason) {
+					t.Errorf("%s is held because of %q", campaign, got)
+				}
+				p.Write.Patch(campaign, `{"status": "active"}`).Fails(409, "campaign_held", string(reason))
+			}
+			p.to("03-05 12:00")
+			p.sentAll("c0@x.example 0 03-02 09:00")
+			p.agrees(archived)
+		})
+	}
+}
+
 // TestCloneCampaign makes copies of campaigns.
 func TestCloneCampaign(t *testing.T) {
 	app := apptest.New(t)

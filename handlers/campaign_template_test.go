@@ -351,3 +351,47 @@ func (p *engineFixture) receives(contact string, want []string) {
 		p.t.Errorf("%s", text)
 	}
 }
+
+// TestCorrectSubject checks that an email which was sent is recognized by its subject if its text was changed and it has the
+// id of another step.
+func TestCorrectSubject(t *testing.T) {
+	p := newEngineFixture(t)
+	start := p.app.Clock.Now()
+	ann := p.contact("ann@x.example")
+	a, b, c := chainStep{"", "A", "Hello", 0}, chainStep{"", "B", "Second", 2}, chainStep{"", "C", "Third", 9}
+	campaign, template := p.runsChain("Chain", []chainStep{a, b, c}, ann)
+	p.to("03-02 12:00")
+	p.Write.Patch(template, chain([]chainStep{a, {"", "N", "New", 1}, {"", "B!", "Second", 2}, c})).Is(200)
+	p.app.Work()
+	p.corrects(campaign, [3]int{0, 0, 1})
+	p.to("03-04 09:00")
+	if got, want := p.texts(ann, start), []string{"A +0", "B +2", "C +11"}; !slices.Equal(got, want) {
+		t.Errorf("received %q, want %q", got, want)
+	}
+}
+
+// TestCorrectSkippedStep removes a step that was skipped for one person and brings it back. It stays skipped for that person,
+// also if what follows was sent meanwhile, and others get it.
+func TestCorrectSkippedStep(t *testing.T) {
+	p := newEngineFixture(t)
+	start := p.app.Clock.Now()
+	ann, bob := p.contact("ann@x.example"), p.contact("bob@x.example")
+	a, b, c, d := chainStep{"a", "A", "Hello", 0}, chainStep{"b", "B", "", 2}, chainStep{"c", "C", "", 9}, chainStep{"d", "D", "", 9}
+	campaign, template := p.runsChain("Chain", []chainStep{a, b, c, d}, ann, bob)
+	correct := func(steps []chainStep, want [3]int) {
+		t.Helper()
+		p.Write.Patch(template, chain(steps)).Is(200)
+		p.app.Work()
+		p.corrects(campaign, want)
+	}
+	p.Write.Post("/v1/sequences/"+p.sequence(campaign, ann).ID+"/skip", `{"step_index": 1}`).Is(200)
+	correct([]chainStep{a, c, d}, [3]int{2, 0, 0})
+	correct([]chainStep{a, b, c, d}, [3]int{2, 0, 0})
+	p.to("03-10 09:00")
+	for contact, want := range map[string][]string{ann: {"A +0", "C +9", "D +18"}, bob: {"A +0", "B +2", "C +11", "D +20"}} {
+		if got := p.texts(contact, start); !slices.Equal(got, want) {
+			t.Errorf("received %q, want %q", got, want)
+		}
+	}
+	p.verify()
+}

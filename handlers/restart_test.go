@@ -410,3 +410,52 @@ func TestEnrollOutcomes(t *testing.T) {
 		t.Errorf("%s", res.Body)
 	}
 }
+
+// TestRestartRepeatedRun stops a sequence that has begun again and sent nothing since. The email of the run before is sent a
+// second time only if that is asked for again, however the sequence is restarted.
+func TestRestartRepeatedRun(t *testing.T) {
+	for _, how := range []struct{ name, answer, status string }{{"sent", "", "sent"}, {"unknown", apptest.MailDrop, "unknown"}} {
+		t.Run(how.name, func(t *testing.T) {
+			m := newMailer(t)
+			bob := contactsOf(m.Org, "bob")[0]
+			if how.answer != "" {
+				m.server.Reply(answering(apptest.MailContent, how.answer))
+			}
+			campaign := m.sends(twoMails, "", bob)
+			m.run()
+			m.server.Reply(nil)
+			if got := m.message("bob", 0).Status; got != how.status {
+				t.Fatalf("the message is %s", got)
+			}
+			m.Write.Patch(campaign, `{"status": "paused"}`).Is(200)
+			at := "/v1/sequences/" + m.listedSequence(campaign, bob).ID
+			stop := func() {
+				t.Helper()
+				m.Write.Post(at+"/stop", `{"reason": "manual"}`).Is(200)
+			}
+			stop()
+			m.Write.Post(at+"/restart", `{"from": "start"}`).Fails(422, "validation_failed", "repeat: required, because 1 emails")
+			m.Write.Post(at+"/restart", `{"from": "start", "repeat": true}`).Is(200)
+			stop()
+			for _, from := range []string{"start", "next"} {
+				m.Write.Post(at+"/restart", `{"from": "`+from+`"}`).Fails(422, "validation_failed", "repeat: required, because 1 emails")
+			}
+			res := m.Write.Post(campaign+"/restart", `{"reasons": ["manual"]}`).Is(200)
+			if res.Int("data.restarted") != 0 || res.Int("data.kept.repeat") != 1 {
+				t.Errorf("restarting all: %s", res.Body)
+			}
+			m.Write.Patch(campaign, `{"status": "active"}`).Is(200)
+			before := len(m.server.Mails())
+			m.run()
+			if got := len(m.server.Mails()); got != before {
+				t.Errorf("%d messages arrived", got-before)
+			}
+			m.Write.Post(at+"/restart", `{"from": "next", "repeat": true}`).Is(200)
+			m.run()
+			if got := len(m.server.Mails()); got != before+1 {
+				t.Errorf("%d messages arrived, want 1", got-before)
+			}
+			m.checkConsistency()
+		})
+	}
+}

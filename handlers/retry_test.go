@@ -210,3 +210,40 @@ func TestRetryMany(t *testing.T) {
 	}
 	m.checkConsistency()
 }
+
+// TestRetryPostponed checks that an email which is tried again waits until the time to which its sequence is postponed.
+func TestRetryPostponed(t *testing.T) {
+	m := newMailer(t)
+	bob := contactsOf(m.Org, "bob")[0]
+	m.server.Reply(answering("RCPT", "550 5.7.1 not now"))
+	campaign := m.sends(twoMails, "", bob)
+	m.run()
+	m.server.Reply(nil)
+	until := m.app.Clock.Now().Add(50 * time.Hour)
+	m.Write.Post("/v1/sequences/"+m.listedSequence(campaign, bob).ID+"/postpone", map[string]any{"until": until.Format(time.RFC3339)}).Is(200)
+	m.retries(campaign, `{"status": ["failed"]}`, 1, 0)
+	m.run()
+	m.after(49 * time.Hour)
+	m.arrived()
+	m.after(24 * time.Hour)
+	m.arrived("bob Hello bob")
+	m.checkConsistency()
+}
+
+// TestChangedAddressQueued changes the address of a contact while the mail server decides about the old one. The message goes
+// to the new address only.
+func TestChangedAddressQueued(t *testing.T) {
+	m := newMailer(t)
+	bob := contactsOf(m.Org, "bob")[0]
+	gate, at := m.gate("RCPT")
+	m.sends(twoMails, "", bob)
+	m.app.Work()
+	apptest.Receive(t, at, "a message")
+	m.Write.Patch("/v1/contacts/"+bob, `{"email": "right@globex.example"}`).Is(200)
+	m.server.Reply(nil)
+	gate <- ""
+	m.run()
+	m.after(10 * time.Minute)
+	m.arrived("right@globex.example Hello bob")
+	m.checkConsistency()
+}

@@ -105,6 +105,25 @@ func TestUnsubscribePage(t *testing.T) {
 	app.Anonymous().Do(http.MethodPut, r.link, nil).Fails(405, "method_not_allowed", "GET, POST")
 }
 
+// TestUnsubscribeTrashed checks that a contact who unsubscribes while it is in the trash has opted out when it is restored,
+// also if its address has changed since the message.
+func TestUnsubscribeTrashed(t *testing.T) {
+	app := apptest.New(t)
+	r := newRecipient(newOutreached(app, "Acme"), "dan")
+	contact := "/v1/contacts/" + r.contact
+	r.Write.Patch(contact, `{"email": "dan@globex.example"}`).Is(200)
+	r.Write.Delete(contact).Is(204)
+	app.Anonymous().Post(r.link, "List-Unsubscribe=One-Click").Is(200)
+	trashed := r.Read.Post("/v1/contacts/trash/list", nil).Is(200)
+	if trashed.Value("data.0.do_not_contact") != true {
+		t.Errorf("the contact in the trash: %s", trashed.Body)
+	}
+	restored := r.Write.Post(contact+"/restore", nil).Is(200)
+	if restored.Value("data.do_not_contact") != true || restored.Text("data.email") != "dan@globex.example" {
+		t.Errorf("the restored contact: %s", restored.Body)
+	}
+}
+
 // TestUnsubscribeDamaged checks that a browser shows a page for an incomplete link, and that a mail
 // client receives the JSON error.
 func TestUnsubscribeDamaged(t *testing.T) {
@@ -266,7 +285,7 @@ func TestUnsubscribeTokens(t *testing.T) {
 }
 
 // TestUnsubscribeAfterRestore follows links of messages that the store does not have, because they were sent after the
-// backup that was restored. They unsubscribe their contact, if it exists.
+// backup that was restored. They unsubscribe their contact, if it exists or is in the trash.
 func TestUnsubscribeAfterRestore(t *testing.T) {
 	app := apptest.New(t)
 	org := newOutreached(app, "Acme")
@@ -288,5 +307,10 @@ func TestUnsubscribeAfterRestore(t *testing.T) {
 	}
 	gone := contactsOf(org.Org, "carl")[0]
 	org.Write.Delete("/v1/contacts/" + gone).Is(204)
+	app.Anonymous().Post(link(gone), nil).Is(200)
+	if org.Write.Post("/v1/contacts/"+gone+"/restore", nil).Is(200).Value("data.do_not_contact") != true {
+		t.Error("the link of a contact in the trash does not unsubscribe it")
+	}
+	org.Write.Delete("/v1/contacts/" + gone + "?permanent=true").Is(204)
 	app.Anonymous().Post(link(gone), nil).Fails(404, "not_found", "")
 }

@@ -138,8 +138,31 @@ func (w *erasing) findContacts() error {
 				w.addContact(rec)
 			}
 		})
+		if err != nil {
+			return err
+		}
 		w.done.Contacts, w.done.Trashed = len(w.contacts), len(w.trashed)
+		return w.checkMerged(tx)
+	})
+}
+
+// checkMerged refuses to erase the address of a contact that lives on in one with another address, who is the same person
+// and would still be written to.
+func (w *erasing) checkMerged(tx *store.Tx) error {
+	var survivors []uuid.UUID
+	err := w.s.CRM.Contacts.Merged(tx, func(rec *crm.Contact, survivor uuid.UUID) {
+		if address.Key(string(rec.Email)) == w.eraser.email && !slices.Contains(w.contacts, survivor) {
+			survivors = append(survivors, survivor)
+		}
+	})
+	if err != nil {
 		return err
+	}
+	return w.s.CRM.Contacts.Table.Each(tx, survivors, func(doc store.Doc[crm.Contact]) error {
+		if doc.Record.Email == "" {
+			return fmt.Errorf("the contact with %s was merged into %s, which has no address: delete that one with permanent=true first", w.email, doc.ID)
+		}
+		return fmt.Errorf("the contact with %s was merged into %s: erase %s first", w.email, doc.ID, doc.Record.Email)
 	})
 }
 

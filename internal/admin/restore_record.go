@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/crm"
+	"prospector/internal/record"
 	"prospector/internal/service"
 	"prospector/store"
 )
@@ -33,7 +35,8 @@ type RestoreRecordResult struct {
 }
 
 // RestoreRecord brings one record of a backup back. The record must be missing, damaged or
-// one that dropping has put in the place of a damaged one.
+// one that dropping has put in the place of a damaged one. It must not be in the trash, merged into another, or a
+// contact who was erased since.
 var RestoreRecord = Operation[RestoreRecordInput, RestoreRecordResult]{
 	name: "restore-record", Unit: Bytes,
 	doFile: func(ctx context.Context, s *service.Service, in RestoreRecordInput, file io.Reader, _ Progress) (r RestoreRecordResult, err error) {
@@ -66,7 +69,13 @@ var RestoreRecord = Operation[RestoreRecordInput, RestoreRecordResult]{
 						return err
 					}
 				}
+				if err := s.Kinds.MayReturn(tx, table, in.ID); err != nil {
+					return err
+				}
 				err := store.RestoreRecord(tx, shaped, from, in.ID, func(rec any) (err error) {
+					if email := emailOf(rec); email != "" && s.CRM.IsErased(tx, email) {
+						return fmt.Errorf("%s %s was erased", in.Kind, in.ID)
+					}
 					r.Cleared, err = s.Kinds.DropReferences(tx, table, rec)
 					return err
 				})
@@ -85,6 +94,17 @@ var RestoreRecord = Operation[RestoreRecordInput, RestoreRecordResult]{
 		}
 		return r, err
 	},
+}
+
+// emailOf returns the address of a contact, also of one in the trash.
+func emailOf(rec any) string {
+	switch c := rec.(type) {
+	case *crm.Contact:
+		return string(c.Email)
+	case *record.Trashed[crm.Contact]:
+		return string(c.Record.Email)
+	}
+	return ""
 }
 
 // tableNamed returns the table of a kind of records, which may be given by the name of its list or, as check

@@ -226,3 +226,109 @@ func TestRestoreSendsNothing(t *testing.T) {
 		t.Errorf("%d people await confirmation", n)
 	}
 }
+
+// restoreAs restores a record of a backup by the name of its kind.
+func restoreAs(t *testing.T, app *apptest.App, file []byte, kind, id string) error {
+	t.Helper()
+	_, err := RestoreRecord.doFile(t.Context(), app.Service, RestoreRecordInput{Kind: kind, ID: uuid.MustParse(id)}, bytes.NewReader(file), nil)
+	app.Work()
+	return err
+}
+
+// TestRestoreNotGone checks that a record which is in the trash, was merged or erased is not restored from a backup, and that
+// check finds a record that exists and is in the trash, too.
+func TestRestoreNotGone(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	w := org.Write
+	trashed, merged, erased := w.Post("/v1/contacts", `{"email": "trashed@x.example"}`).Is(201).ID(), w.Post("/v1/contacts", `{"email": "merged@x.example"}`).Is(201).ID(), w.Post("/v1/contacts", `{"email": "erased@x.example"}`).Is(201).ID()
+	into := w.Post("/v1/contacts", `{"email": "into@x.example"}`).Is(201).ID()
+	tag := w.Post("/v1/tags", `{"name": "T", "object_type": "contact", "color": "blue"}`).Is(201).ID()
+	file := backupOf(t, app)
+	w.Patch("/v1/contacts/"+trashed, `{"do_not_contact": true}`).Is(200)
+	w.Delete("/v1/contacts/" + trashed).Is(204)
+	w.Delete("/v1/tags/" + tag).Is(204)
+	w.Post("/v1/contacts/"+into+"/merge", map[string]any{"ids": []string{merged}}).Is(200)
+	if _, err := Erase.do(t.Context(), app.Service, EraseInput{Org: org.ID.String(), Email: "erased@x.example", Confirmed: true}); err != nil {
+		t.Fatal(err)
+	}
+	app.Work()
+	for _, c := range []struct{ kind, id, want string }{
+		{"contacts", trashed, "contacts " + trashed + " is in the trash: restore it from there"},
+		{"tags", tag, "tags " + tag + " is in the trash: restore it from there"},
+		{"contacts", merged, "contacts " + merged + " was merged into " + into + ": undo that merge, or correct that one"},
+		{"contacts", erased, "contacts " + erased + " was erased"},
+	} {
+		if err := restoreAs(t, app, file, c.kind, c.id); err == nil || err.Error() != c.want {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+		w.Get("/v1/"+c.kind+"/"+c.id).Fails(404, "not_found", "")
+	}
+	_, err := Erase.do(t.Context(), app.Service, EraseInput{Org: org.ID.String(), Email: "merged@x.example", Confirmed: true})
+	if want := "the contact with merged@x.example was merged into " + into + ": erase into@x.example first"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	check := func(want int) {
+		t.Helper()
+		if found, err := Check.doLong(t.Context(), app.Service, CheckInput{}, func(int, int) {}); err != nil || len(found.Problems) != want {
+			t.Errorf("%v: the check finds %+v, want %d", err, found.Problems, want)
+		}
+	}
+	check(0)
+	err = app.Store.Update(t.Context(), org.ID, store.Actor{}, func(tx *store.Tx) error {
+		rec, err := app.CRM.Contacts.GetTrashed(tx, uuid.MustParse(trashed))
+		if err == nil {
+			_, err = app.CRM.Contacts.Table.Insert(tx, rec.ID, rec)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(1)
+	w.Delete("/v1/contacts/" + trashed + "?permanent=true").Is(204)
+	if restored := w.Post("/v1/contacts/"+trashed+"/restore", nil).Is(200); restored.Value("data.do_not_contact") != true {
+		t.Errorf("restored: %s", restored.Body)
+	}
+	check(0)
+}
+
+// TestRestoreRecordCampaign checks that a campaign of a backup is held when it comes back, whatever its status, and that who is
+// in its audiences without a sequence awaits confirmation.
+func TestRestoreRecordCampaign(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	w := org.Write
+	contact := w.Post("/v1/contacts", `{"email": "a@x.example"}`).Is(201).ID()
+	audience := w.Post("/v1/audiences", map[string]any{"name": "All", "contact_ids": []string{contact}}).Is(201).ID()
+	template := w.Post("/v1/sequence-templates", `{"name": "T", "steps": [{"index": 0, "type": "auto_email", "subject": "Hello", "message": "Hello"}]}`).Is(201).ID()
+	create := func(status string) string {
+		return w.Post("/v1/campaigns", map[string]any{"name": status, "status": status, "template_id": template, "audience_ids": []string{audience}}).Is(201).ID()
+	}
+	active, draft, archived := create("active"), create("draft"), create("draft")
+	app.Work()
+	w.Patch("/v1/campaigns/"+archived, `{"status": "archived"}`).Is(200)
+	file := backupOf(t, app)
+	for _, id := range []string{active, draft, archived} {
+		w.Patch("/v1/campaigns/"+id, `{"status": "archived"}`).Is(200)
+		w.Delete("/v1/campaigns/" + id + "?permanent=true").Is(204)
+	}
+	newcomer := w.Post("/v1/contacts", `{"email": "new@x.example"}`).Is(201).ID()
+	w.Post("/v1/audiences/"+audience+"/contacts/add", map[string]any{"contact_ids": []string{newcomer}}).Is(200)
+	app.Work()
+	for _, id := range []string{active, draft, archived} {
+		if err := restoreAs(t, app, file, "campaigns", id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Post("/v1/campaigns/"+archived+"/reopen", `{}`).Is(200)
+	app.Work()
+	for _, id := range []string{active, draft, archived} {
+		if got := w.Get("/v1/campaigns/" + id).Is(200); got.Text("data.held.reason") != "restored" {
+			t.Errorf("restored: %s", got.Body)
+		}
+	}
+	if got := w.Get("/v1/campaigns/" + active).Is(200); got.Text("data.status") != "active" || got.Int("data.newcomers") != 1 {
+		t.Errorf("restored: %s", got.Body)
+	}
+}

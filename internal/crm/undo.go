@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
+	"prospector/internal/fault"
 	"prospector/internal/record"
 	"prospector/store"
 )
@@ -20,6 +21,26 @@ func (c *CRM) mayUndoContact(tx *store.Tx, contact *Contact, field string, to js
 		return contact.Email == "" || !c.IsSuppressed(tx, string(contact.Email)), nil
 	}
 	return true, nil
+}
+
+// OptOut opts out a contact. One in the trash has opted out when it is restored.
+func (c *CRM) OptOut(tx *store.Tx, id uuid.UUID) error {
+	doc, err := c.Contacts.Get(tx, id)
+	if fault.CodeOf(err) == fault.NotFound {
+		rec, err := c.Contacts.GetTrashed(tx, id)
+		if err != nil {
+			return err
+		}
+		rec.DoNotContact = true
+		return c.Contacts.ReplaceTrashed(tx, rec)
+	}
+	if err != nil {
+		return err
+	}
+	rec := doc.Record
+	rec.DoNotContact = true
+	_, err = c.Contacts.Replace(tx, doc, rec)
+	return err
 }
 
 // ShareOptOut makes an opt-out of one of some contacts that of all of them. They were one contact until an undo.

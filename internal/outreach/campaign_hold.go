@@ -2,6 +2,7 @@ package outreach
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/google/uuid"
@@ -160,7 +161,7 @@ var storeHeldDetails = map[HoldReason]string{
 }
 
 // HoldAll holds every campaign that can send, because the store was restored or copied. What they sent since is not in
-// it. A draft may have been activated meanwhile.
+// it. A draft may have been activated meanwhile, and a campaign in the trash restored.
 func (o *Outreach) HoldAll(ctx context.Context, by store.HoldReason) error {
 	reason := HoldReason(by)
 	orgs, err := o.store.Organizations()
@@ -178,7 +179,7 @@ func (o *Outreach) HoldAll(ctx context.Context, by store.HoldReason) error {
 					return err
 				}
 			}
-			return o.suspendEnded(tx, reason)
+			return errors.Join(o.suspendEnded(tx, reason), o.holdTrashed(tx, reason))
 		})
 		if err != nil {
 			return err
@@ -194,12 +195,52 @@ func (o *Outreach) suspendEnded(tx *store.Tx, reason HoldReason) error {
 		return err
 	}
 	for _, id := range ids {
-		err := o.touchCampaign(tx, id, func(c *Campaign) {
-			if c.state.Suspended == nil {
-				c.state.Suspended = &Hold{Reason: reason, Since: shape.At(o.hooks.Now(tx)), Detail: storeHeldDetails[reason]}
-			}
-		})
+		if err := o.touchCampaign(tx, id, func(c *Campaign) { o.suspend(tx, c, reason) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// HoldRestored holds a campaign that was restored from a backup, or lets it be held when it is reopened.
+func (o *Outreach) HoldRestored(tx *store.Tx, id uuid.UUID) error {
+	err := o.touchCampaign(tx, id, func(c *Campaign) {
+		o.forgetJobs(tx, c)
+		if c.IsFinished() {
+			o.suspend(tx, c, HeldRestored)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return o.Hold(tx, id, HeldRestored, storeHeldDetails[HeldRestored])
+}
+
+// suspend lets a campaign that has ended be held when it is reopened.
+func (o *Outreach) suspend(tx *store.Tx, c *Campaign, reason HoldReason) {
+	if c.state.Suspended == nil {
+		c.state.Suspended = o.newHold(tx, reason, storeHeldDetails[reason])
+	}
+}
+
+// holdTrashed lets the campaigns in the trash of a held store be held when they are restored and activated or reopened.
+func (o *Outreach) holdTrashed(tx *store.Tx, reason HoldReason) error {
+	var ids []uuid.UUID
+	err := o.Campaigns.Trashed(tx, func(c *Campaign) { ids = append(ids, c.ID) })
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		rec, err := o.Campaigns.GetTrashed(tx, id)
 		if err != nil {
+			return err
+		}
+		if rec.IsFinished() {
+			o.suspend(tx, &rec, reason)
+		} else if rec.Held == nil {
+			rec.Held = o.newHold(tx, reason, storeHeldDetails[reason])
+		}
+		if err := o.Campaigns.ReplaceTrashed(tx, rec); err != nil {
 			return err
 		}
 	}

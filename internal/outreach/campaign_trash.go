@@ -48,14 +48,14 @@ func (o *Outreach) reviveCampaign(tx *store.Tx, c *Campaign, _ bool) error {
 	return nil
 }
 
-// forgetJobs forgets jobs that have ended while the campaign was in the trash. They have found no campaign.
+// forgetJobs forgets jobs that have ended while the campaign was in the trash or missing. They have found no campaign.
 func (o *Outreach) forgetJobs(tx *store.Tx, c *Campaign) {
 	for _, id := range []*uuid.UUID{&c.state.Asking, &c.state.Reopening} {
 		if _, err := tx.Job(*id); err != nil {
 			*id = uuid.Nil
 		}
 	}
-	c.state.Releasing = false // it has ended or is a draft, so nothing waits for a release
+	c.state.Releasing = false // it has ended, is a draft or is held, so nothing waits for a release
 }
 
 // isCampaignMinor reports whether a change of a campaign follows from its sequences or from its template.

@@ -120,6 +120,25 @@ func (k *kind) Survivor(tx *store.Tx, id uuid.UUID) (survivor uuid.UUID, found b
 // maxMerges bounds how often a record was merged on.
 const maxMerges = 10_000
 
+// Merged calls fn for every record that was merged into another, as it was then, with the id of the one that it lives on in.
+// Those whose merge can no longer be undone are left out.
+func (k *Kind[T]) Merged(tx *store.Tx, fn func(rec *T, survivor uuid.UUID)) error {
+	return k.merged.Scan(tx, func(d store.Doc[merged]) (bool, error) {
+		if d.Record.Original == nil {
+			return true, nil
+		}
+		var rec T
+		if err := k.decode(d.Record.Original, &d.Record.Kept, &rec); err != nil {
+			return false, err
+		}
+		survivor, found, err := k.Survivor(tx, d.ID)
+		if found {
+			fn(&rec, survivor)
+		}
+		return true, err
+	})
+}
+
 // missing adds the survivor of a merged record to the error that it does not exist.
 func (k *kind) missing(tx *store.Tx, id uuid.UUID, err error) error {
 	if !errors.Is(err, fault.ErrNotFound) {

@@ -165,7 +165,7 @@ func (s *Set) Lists() []*index.Kind {
 // the kinds share.
 func (s *Set) Verify(tx *store.Tx, report store.Report) error {
 	for _, k := range s.kinds {
-		if err := k.verify(tx, report); err != nil {
+		if err := errors.Join(k.verify(tx, report), k.verifyTrash(tx, report)); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/google/uuid"
@@ -9,6 +10,43 @@ import (
 	"prospector/internal/shape"
 	"prospector/store"
 )
+
+// MayReturn returns why a record of a backup cannot be created again: it is in the trash, or was merged into another. A
+// record of a trash cannot if it exists again.
+func (s *Set) MayReturn(tx *store.Tx, table string, id uuid.UUID) error {
+	k := s.ofTable(table)
+	if k == nil {
+		return nil
+	}
+	if live := s.find(k.trashOf); live != nil && live.table.Has(tx, id) {
+		return fmt.Errorf("%s %s is not in the trash any more", live.Entity, id)
+	}
+	if trash := s.find(k.Entity + trashSuffix); trash != nil && trash.table.Has(tx, id) {
+		return fmt.Errorf("%s %s is in the trash: restore it from there", k.Entity, id)
+	}
+	if k.merged == nil || !k.merged.Has(tx, id) {
+		return nil
+	}
+	into, _, err := k.Survivor(tx, id)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%s %s was merged into %s: undo that merge, or correct that one", k.Entity, id, into)
+}
+
+// verifyTrash reports records that exist and are in the trash as well.
+func (k *kind) verifyTrash(tx *store.Tx, report store.Report) error {
+	live := k.set.find(k.trashOf)
+	if live == nil {
+		return nil
+	}
+	return k.table.Range(tx, byDeletion, nil, func(_ []byte, id uuid.UUID) bool {
+		if live.table.Has(tx, id) {
+			report(false, "%s %s exists and is in the trash: delete it with permanent=true, and restore it from the trash", live.Entity, id)
+		}
+		return true
+	})
+}
 
 // DropReferences removes the references of a record to records that no longer exist, and returns the
 // names of the changed fields. If a required reference is among them, it returns an error. A table that

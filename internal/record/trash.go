@@ -333,12 +333,38 @@ func (k *Kind[T]) IsTrashed(tx *store.Tx, id uuid.UUID) bool {
 	return k.trash != nil && k.trash.Has(tx, id)
 }
 
-// Trashed calls fn for every record in the trash.
+// Trashed calls fn for every record in the trash, without its private part.
 func (k *Kind[T]) Trashed(tx *store.Tx, fn func(rec *T)) error {
 	return k.trash.Scan(tx, func(d store.Doc[Trashed[T]]) (bool, error) {
 		fn(&d.Record.Record)
 		return true, nil
 	})
+}
+
+// GetTrashed reads a record in the trash. A missing one is not_found.
+func (k *Kind[T]) GetTrashed(tx *store.Tx, id uuid.UUID) (rec T, err error) {
+	doc, err := k.trash.Get(tx, id)
+	if err != nil {
+		return rec, err
+	}
+	rec = doc.Record.Record
+	return rec, doc.Record.kept.fill(&rec)
+}
+
+// ReplaceTrashed replaces a record in the trash, which keeps its version.
+func (k *Kind[T]) ReplaceTrashed(tx *store.Tx, rec T) error {
+	old, err := k.trash.Get(tx, headOf(&rec).ID)
+	if err != nil {
+		return err
+	}
+	t := old.Record
+	t.Record = rec
+	kept, err := keep(&rec, nil)
+	if err != nil {
+		return err
+	}
+	t.kept.Private = kept.Private
+	return k.trash.Touch(tx, old, t, k.shape.Diff(&old.Record.Record, &rec))
 }
 
 // EraseMerged forgets the records that were merged into a record.

@@ -65,6 +65,19 @@ func (e *Engine) CampaignChanged(tx *store.Tx, before, after *outreach.Campaign)
 	return e.advanceNow(tx) // a new owner, priority or end_date can make something due
 }
 
+// CampaignRestored holds a campaign that was restored from a backup: what it sent since is not known. Everybody who is in it
+// without a sequence awaits confirmation.
+func (e *Engine) CampaignRestored(tx *store.Tx, id uuid.UUID) error {
+	if err := e.outreach.HoldRestored(tx, id); err != nil {
+		return err
+	}
+	doc, err := e.outreach.Campaigns.Get(tx, id)
+	if err != nil || !doc.Record.HasBegun() {
+		return err
+	}
+	return e.askForAll(tx, id)
+}
+
 // startCampaign starts the sequences of a campaign, and advances those that exist. Everybody in a campaign that
 // becomes active for the first time counts as named.
 func (e *Engine) startCampaign(tx *store.Tx, c *outreach.Campaign, isFirst bool) error {
@@ -118,6 +131,7 @@ func (e *Engine) ContactChanged(tx *store.Tx, before, after *crm.Contact) error 
 	if before.DoNotContact == after.DoNotContact && before.Email == after.Email {
 		return nil
 	}
+	e.stops.Next(tx) // messages to the address before are not sent any more
 	if err := e.recheckContacts(tx, []uuid.UUID{after.ID}); err != nil {
 		return err
 	}

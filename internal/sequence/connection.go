@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"prospector/internal/address"
 	"prospector/internal/mail"
 	"prospector/store"
 )
@@ -134,7 +135,7 @@ func (c *connection) handOver(m *outgoing) bool {
 }
 
 // isWanted reports whether a claimed message may still be sent: nothing has stopped its sequence
-// since, and its campaign has the same sender. If that cannot be read, the message is not sent now.
+// since, its contact has the same address, and its campaign the same sender. If that cannot be read, the message is not sent now.
 func (e *Engine) isWanted(m *outgoing) (wanted bool) {
 	err := e.store.View(m.org, func(tx *store.Tx) (err error) {
 		wanted, err = e.isWantedIn(tx, m)
@@ -156,5 +157,6 @@ func (e *Engine) isWantedIn(tx *store.Tx, m *outgoing) (bool, error) {
 		return false, err
 	}
 	reason, err := r.stopReason()
-	return err == nil && reason == "" && r.isRunning() && r.campaign.OwnerID.UUID == m.sender && e.outreach.Refusal(tx, m.email.To.Email, false) == "", err
+	return err == nil && reason == "" && r.isRunning() && r.campaign.OwnerID.UUID == m.sender &&
+		address.Key(m.email.To.Email) == address.Key(r.recipient.Email) && e.outreach.Refusal(tx, m.email.To.Email, false) == "", err
 }

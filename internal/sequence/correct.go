@@ -123,6 +123,14 @@ func (r *sequenceRun) correction(version uint32) (*template.Correction, error) {
 	start := r.s.StartedAt.Std()
 	return &template.Correction{
 		Before: before, After: after, Stage: r.s.stage,
+		WasOver: func(u *template.CompiledStep) bool {
+			for i := range r.s.History {
+				if r.s.state.Steps[i].GoneID == u.ID && r.s.History[i].Type == u.Type {
+					return true
+				}
+			}
+			return false
+		},
 		RankBefore: planner.Ranks(before.Plan, cal, start), RankAfter: planner.Ranks(after.Plan, cal, start),
 	}, nil
 }
@@ -150,7 +158,9 @@ func (r *sequenceRun) correct(c *template.Correction, version uint32) error {
 	for i := range r.s.History { // the steps that the newer content lacks end
 		h := &r.s.History[i]
 		if state := &r.s.state.Steps[i]; !state.Gone && c.After.Same(c.Before.Step(h.StepIndex)) == nil {
-			if !h.Status.isFinal() {
+			if h.Status.isFinal() {
+				state.GoneID = c.Before.Step(h.StepIndex).ID
+			} else {
 				r.finishStep(i, StepSkipped, goneReason)
 			}
 			state.Gone = true
@@ -189,6 +199,8 @@ func (r *sequenceRun) takeWaiting(c *template.Correction) (held map[int]string) 
 		h, state := r.s.History[i], r.s.state.Steps[i]
 		if !state.Gone {
 			h.StepIndex = c.After.Same(c.Before.Step(h.StepIndex)).Index
+		} else if back := c.After.StepWithID(state.GoneID, h.Type); back != nil {
+			h.StepIndex, state.Gone, state.GoneID = back.Index, false, ""
 		}
 		if r.s.isReplaceable(i) {
 			if _, missing, isHeld := strings.Cut(h.Reason, heldReason); isHeld && h.Status == StepHeld {

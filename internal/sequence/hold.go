@@ -69,13 +69,13 @@ func (e *Engine) TransportName(sender uuid.UUID) string {
 	return "smtp"
 }
 
-// reopenStep lets a step that has ended wait again. It removes the steps that were scheduled because
-// it had ended, unless something has come of them.
+// reopenStep lets a step that has ended wait again, at least as long as a request has postponed the sequence. It removes the
+// steps that were scheduled because it had ended, unless something has come of them.
 func (r *sequenceRun) reopenStep(i int) {
 	h := &r.s.History[i]
 	ended := h.At
 	h.Status, h.At = StepWaiting, shape.Time{}
-	r.s.state.Steps[i].Undecided = false
+	r.s.state.Steps[i].Undecided, r.s.state.Steps[i].NotBefore = false, r.s.state.Postponed
 	r.s.Status, r.s.Reason = SequenceActive, ""
 	for j := len(r.s.History) - 1; j > i; j-- {
 		later := &r.s.History[j]

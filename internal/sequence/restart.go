@@ -19,7 +19,7 @@ import (
 // RestartBody says where a sequence continues.
 type RestartBody struct {
 	From   shape.Text `json:"from" rule:"required,enum=next|start" doc:"next continues with the first step that was not sent. start begins again, with the newest content of the template."`
-	Repeat bool       `json:"repeat" doc:"Required to begin again if emails were sent or may have been sent: the contact gets them a second time."`
+	Repeat bool       `json:"repeat" doc:"Required if emails were sent or may have been sent that the contact would get a second time: to begin again, and for next after the sequence has begun again."`
 }
 
 const restartFromStart = "start"
@@ -34,13 +34,13 @@ func (e *Engine) RestartSequence(tx *store.Tx, id uuid.UUID, d record.Draft[Rest
 		if err := r.checkRestart(fromStart); err != nil {
 			return err
 		}
+		if n := r.s.repeats(fromStart); n > 0 && !body.Repeat {
+			p.Invalid("repeat", "required, because %d emails of the sequence were sent or may have been: true sends them again", n)
+			return p.Err()
+		}
 		r.s.state.Unconfirmed, r.s.state.Replied = false, false
 		if !fromStart {
 			return r.resume(r.s.failedSinceLastEmail())
-		}
-		if n := r.s.countSteps([]StepStatus{StepSent, StepUnknown}); n > 0 && !body.Repeat {
-			p.Invalid("repeat", "required, because %d emails of the sequence were sent or may have been: true sends them again", n)
-			return p.Err()
 		}
 		r.keepMessageCounts()
 		return r.beginOver()
@@ -114,6 +114,16 @@ func (r *sequenceRun) checkRestart(fromStart bool) error {
 		refused.Details[0].ID = other.UUID.String()
 	}
 	return refused
+}
+
+// repeats returns how many emails that the contact has got, or may have got, a restart can send again. Those of earlier runs
+// are among them, because the sequence has begun again since.
+func (s *Sequence) repeats(fromStart bool) int {
+	n := s.state.Earlier.Sent + s.state.Earlier.Unknown
+	if fromStart {
+		n += s.countSteps([]StepStatus{StepSent, StepUnknown})
+	}
+	return n
 }
 
 // checkNoneInFlight fails while a message of the sequence is being sent.
@@ -255,6 +265,7 @@ type messageCounts struct {
 	Sent     int `json:"sent,omitzero"`
 	Captured int `json:"captured,omitzero"`
 	Failed   int `json:"failed,omitzero"`
+	Unknown  int `json:"unknown,omitzero"` // those of Failed that may have been sent
 }
 
 // keepMessageCounts adds the messages of the history to those of earlier runs.
@@ -269,6 +280,9 @@ func (r *sequenceRun) keepMessageCounts() {
 			earlier.Captured++
 		default:
 			earlier.Failed++
+			if h.Status == StepUnknown {
+				earlier.Unknown++
+			}
 		}
 	}
 }

@@ -24,7 +24,7 @@ type RestartManyBody struct {
 // Restarted is the result of restarting many sequences.
 type Restarted struct {
 	Restarted int            `json:"restarted" doc:"The number of sequences that continue."`
-	Kept      map[string]int `json:"kept" doc:"The number of those that stay as they are, by reason: why they cannot be written to, or their status if it is not stopped."`
+	Kept      map[string]int `json:"kept" doc:"The number of those that stay as they are, by reason: why they cannot be written to, their status if it is not stopped, or repeat if they have begun again and would send emails a second time. Restart those one by one."`
 }
 
 // RestartPlan is what restarting many sequences does.
@@ -68,6 +68,8 @@ func (e *Engine) PlanRestart(tx *store.Tx, campaign uuid.UUID, ids []uuid.UUID) 
 		switch err := r.checkRestart(false); {
 		case err == nil && r.s.state.Replied:
 			plan.Kept[string(StopReplied)]++
+		case err == nil && r.s.repeats(false) > 0:
+			plan.Kept["repeat"]++
 		case err == nil:
 			plan.sequences = append(plan.sequences, id)
 		case errors.As(err, &refused) && len(refused.Details) > 0:
@@ -112,6 +114,9 @@ func (x *engineTx) resumeIfPossible(id uuid.UUID) error {
 		return nil
 	} else if err != nil {
 		return err
+	}
+	if r.s.repeats(false) > 0 {
+		return nil
 	}
 	r.s.state.Unconfirmed = false
 	if err := r.resume(r.s.failedSinceLastEmail()); err != nil {

@@ -142,6 +142,8 @@ type stepState struct {
 	// Gone is set if the step was skipped because a newer content of the template lacks it. Its index is that of
 	// the earlier content.
 	Gone bool `json:"gone,omitzero"`
+	// GoneID is the id of a step that is gone and was over before. It stays over if a content has it again.
+	GoneID string `json:"gone_id,omitzero"`
 }
 
 // Private returns the part that is stored beside the record and never shown.

@@ -155,7 +155,7 @@ func (r *sequenceRun) acceptUnknown(i int) error {
 }
 
 // reopenEmails lets emails that have ended wait for their slots again, not before a time if it is
-// valid. Their messages are composed again.
+// valid, nor before that to which a request has postponed the sequence. Their messages are composed again.
 func (r *sequenceRun) reopenEmails(steps []int, reason string, notBefore shape.Time) {
 	for _, i := range slices.Backward(steps) { // a step removes those that followed from it
 		h := &r.s.History[i]
@@ -164,7 +164,9 @@ func (r *sequenceRun) reopenEmails(steps []int, reason string, notBefore shape.T
 		h = &r.s.History[i]
 		h.MessageID = uuid.NullUUID{}
 		h.Reason += reason
-		r.s.state.Steps[i].NotBefore = notBefore
+		if state := &r.s.state.Steps[i]; notBefore.Std().After(state.NotBefore.Std()) {
+			state.NotBefore = notBefore
+		}
 	}
 }
 

@@ -161,10 +161,13 @@ func (e *Engine) recipientOf(tx *store.Tx, ids linkIDs) (contact uuid.UUID, addr
 		return contact, "", err
 	}
 	doc, err := e.crm.Contacts.Get(tx, contact)
+	if fault.CodeOf(err) == fault.NotFound {
+		doc.Record, err = e.crm.Contacts.GetTrashed(tx, contact)
+	}
 	return contact, string(doc.Record.Email), err
 }
 
-// Unsubscribe opts out the recipient of a token's message: both the contact, if it still exists and
+// Unsubscribe opts out the recipient of a token's message: both the contact, if it still exists or is in the trash, and
 // can be read, and the address. It is idempotent. An invalid token fails with not_found.
 func (e *Engine) Unsubscribe(ctx context.Context, token string, actor store.Actor) error {
 	ids, ok := e.unsubscribing.open(token)
@@ -176,16 +179,8 @@ func (e *Engine) Unsubscribe(ctx context.Context, token string, actor store.Acto
 		if err != nil {
 			return err
 		}
-		doc, err := e.crm.Contacts.Get(tx, contact)
-		if err != nil && !isGone(err) {
+		if err := e.crm.OptOut(tx, contact); err != nil && !isGone(err) {
 			return err
-		}
-		if err == nil {
-			rec := doc.Record
-			rec.DoNotContact = true
-			if _, err := e.crm.Contacts.Replace(tx, doc, rec); err != nil {
-				return err
-			}
 		}
 		if address == "" { // of a contact without one
 			return nil

@@ -240,7 +240,7 @@ func (s *Service) Verify(tx *store.Tx, report store.Report) error {
 
 // Restored brings up to date what depends on a record that was restored from a backup. before is the public part that it
 // has there. Nobody is written to because of it: a record that would come to match a dynamic audience is refused like one
-// from the trash, and contacts who come into campaigns again await confirmation.
+// from the trash, contacts who come into campaigns again await confirmation, and a campaign is held.
 func (s *Service) Restored(tx *store.Tx, table string, id uuid.UUID, before []byte) error {
 	if err := s.Kinds.MayRestore(tx, table, id, before); err != nil {
 		return err
@@ -250,6 +250,8 @@ func (s *Service) Restored(tx *store.Tx, table string, id uuid.UUID, before []by
 		return s.Sequences.ContactRestored(tx, id, nil)
 	case s.Outreach.Audiences.Table.Name():
 		return s.Outreach.Restored(tx, id)
+	case s.Outreach.Campaigns.Table.Name():
+		return s.Sequences.CampaignRestored(tx, id)
 	case s.Webhooks.Subscriptions.Table.Name():
 		return s.Webhooks.Restored(tx, id)
 	case s.CRM.Suppressions.Table.Name():

@@ -33,11 +33,18 @@ type Correction struct {
 	Before, After         *Compiled
 	RankBefore, RankAfter []int
 	Stage                 func(index int) Stage // of the steps of Before
+	// WasOver reports whether a step of After is one that was skipped before an earlier content lacked it.
+	WasOver func(u *CompiledStep) bool
 }
 
 // Same returns the step of c with the id and the type of a step of another content, or nil.
 func (c *Compiled) Same(s *CompiledStep) *CompiledStep {
-	i := slices.IndexFunc(c.Steps, func(o CompiledStep) bool { return o.ID == s.ID && o.Type == s.Type })
+	return c.StepWithID(s.ID, s.Type)
+}
+
+// StepWithID returns the step with an id and a type, or nil.
+func (c *Compiled) StepWithID(id string, is StepType) *CompiledStep {
+	i := slices.IndexFunc(c.Steps, func(o CompiledStep) bool { return o.ID == id && o.Type == is })
 	if i < 0 {
 		return nil
 	}
@@ -81,10 +88,13 @@ func (c *Correction) Obstacle() Obstacle {
 // previous returns the step of Before that a step of After is, or nil, and its stage.
 func (c *Correction) previous(u *CompiledStep) (*CompiledStep, Stage) {
 	old := c.Before.Same(u)
-	if old == nil {
-		return nil, Ahead
+	switch {
+	case old != nil:
+		return old, c.Stage(old.Index)
+	case c.WasOver(u):
+		return nil, Over
 	}
-	return old, c.Stage(old.Index)
+	return nil, Ahead
 }
 
 // comesFirst reports whether a step that has not happened would lie before one that has, and did not before.
@@ -96,11 +106,14 @@ func (c *Correction) comesFirst(u, happened *CompiledStep) bool {
 	return old == nil || c.RankBefore[old.Position] > c.RankBefore[happened.Position]
 }
 
-// repeats reports whether a step that has not happened has got the text of one that has. That is so if steps were moved
-// without their ids.
+// repeats reports whether a step that has not happened has got the text or the subject of one that has. That is so if steps
+// were moved without their ids.
 func (c *Correction) repeats(u, happened *CompiledStep) bool {
 	old, stage := c.previous(u)
-	return stage == Ahead && u.hasTextOf(happened) && (old == nil || !old.hasTextOf(happened))
+	isNewIn := func(same func(u, of *CompiledStep) bool) bool {
+		return same(u, happened) && (old == nil || !same(old, happened))
+	}
+	return stage == Ahead && (isNewIn((*CompiledStep).hasTextOf) || isNewIn((*CompiledStep).hasSubjectOf))
 }
 
 // hidesAnother reports whether a step that has happened has got the text of one that has not, which would be lost.
@@ -120,6 +133,11 @@ func (c *Correction) hidesAnother(happened, now *CompiledStep) bool {
 // hasTextOf reports whether two steps say the same. Steps without a message say nothing.
 func (s *CompiledStep) hasTextOf(o *CompiledStep) bool {
 	return s.Type == o.Type && s.Subject == o.Subject && s.Message == o.Message && strings.TrimSpace(string(s.Message)) != ""
+}
+
+// hasSubjectOf reports whether two steps have the same subject, which is not empty.
+func (s *CompiledStep) hasSubjectOf(o *CompiledStep) bool {
+	return s.Type == o.Type && s.Subject == o.Subject && strings.TrimSpace(string(s.Subject)) != ""
 }
 
 // Moved returns the thread with the indexes of the same steps in another content.
