@@ -26,6 +26,9 @@ func importCommand() *cobra.Command {
 	return group("import", "Import records from CSV, spreadsheets, vCard or JSON", contacts, accounts, suppressions)
 }
 
+// idSystems are the values of --id-system.
+var idSystems = []string{"hubspot", "pipedrive", "apollo", "linkedin", "salesforce", "none"}
+
 // matchFields returns the values of --match-on.
 func matchFields(entity crm.Entity) []string {
 	return append([]string{"auto", "none"}, crm.MatchFields(entity)...)
@@ -87,6 +90,8 @@ func importCommandOf(entity string, matches []string, example string) *cobra.Com
 	if matches != nil {
 		c.Flags().String("match-on", "auto", "the `field` by which a row finds the record that it updates: "+strings.Join(matches, ", "))
 		_ = c.RegisterFlagCompletionFunc("match-on", cobra.FixedCompletions(matches, cobra.ShellCompDirectiveNoFileComp))
+		c.Flags().String("id-system", "", "the `system` whose ids external_id and account_external_id are: "+strings.Join(idSystems, ", ")+" (default: by the column)")
+		_ = c.RegisterFlagCompletionFunc("id-system", cobra.FixedCompletions(idSystems, cobra.ShellCompDirectiveNoFileComp))
 		c.Flags().StringSlice("create-missing", nil, "create what a row names and does not exist: "+strings.Join(creatable(entity), ", "))
 		if entity == "contacts" {
 			c.Flags().String("opt-outs", keepOptOuts, "whether rows can take opt-outs back: "+keepOptOuts+" or "+replaceOptOuts)
@@ -178,6 +183,11 @@ func importInput(c *cobra.Command, entity string, matches []string) (in admin.Im
 		if err := checkChoice("opt-outs", o.OptOuts, keepOptOuts, replaceOptOuts); err != nil {
 			return in, err
 		}
+	}
+	system, _ := flags.GetString("id-system")
+	o.IDSystem = shape.Text(system)
+	if err := checkChoice("id-system", system, idSystems...); err != nil {
+		return in, err
 	}
 	o.Tags, _ = flags.GetStringArray("tag")
 	o.CreateMissing, _ = flags.GetStringSlice("create-missing")

@@ -44,6 +44,7 @@ func (c *CRM) accountRules() record.Rules[Account] {
 		InUse:    c.isAccountInUse,
 		CanMerge: true, SourceOf: func(a *Account) string { return a.Origin.SourceID },
 		Match: matchable("accounts", c.hosts), MatchVersion: c.hosts.Version(),
+		Identity: c.accountIdentity(),
 		Alike: &record.Alike[Account]{
 			Key: accountNameKey, Version: address.Version,
 			Prefix: func(a *Account) string { return AccountNameKey(a.Name, "") }, Same: c.isSameAccount,

@@ -78,6 +78,7 @@ func (c *CRM) contactRules() record.Rules[Contact] {
 		Identifies: func(field, text string) bool {
 			return field != "linkedin_url" || identifiesPerson(address.LinkedIn(text))
 		},
+		Identity: contactIdentity,
 		Alike: &record.Alike[Contact]{
 			Key: contactNameKey, Version: address.Version, Prefix: contactNameKey, Same: isSameContact,
 		},

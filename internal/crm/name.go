@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/address"
+	"prospector/internal/match"
 	"prospector/internal/record"
 	"prospector/internal/shape"
 )
@@ -69,14 +70,17 @@ func foldText(s string) string {
 func isSameContact(stored *shape.Members, c *Contact) bool {
 	return !differ(stored.Text(`"email":"`), c.Email, address.Key) &&
 		!differ(stored.Text(`"linkedin_url":"`), c.LinkedinURL, address.LinkedIn) &&
-		!differ(stored.Text(`"external_id":"`), c.ExternalID, shape.Fold)
+		(c.AccountID.Valid || !differ(stored.Text(`"phone_number":"`), c.PhoneNumber, phoneKey)) &&
+		!record.AreApart(stored.Text(`"external_id":"`), string(c.ExternalID))
 }
+
+func phoneKey(number string) string { return match.PhoneKey(match.Phone(number)) }
 
 // isSameAccount reports whether two accounts of the same name may be the same company.
 func (c *CRM) isSameAccount(stored *shape.Members, a *Account) bool {
 	return !differ(stored.Text(`"website":"`), a.Website, c.hosts.Key) &&
 		!differ(stored.Text(`"country":"`), a.Country, foldText) &&
-		!differ(stored.Text(`"external_id":"`), a.ExternalID, shape.Fold)
+		!record.AreApart(stored.Text(`"external_id":"`), string(a.ExternalID))
 }
 
 // differ reports whether two values are both known and not the same.

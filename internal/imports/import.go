@@ -69,6 +69,7 @@ type FileImportBody struct {
 	Entity        string                `json:"entity" rule:"required,enum=contacts|accounts|suppressions" doc:"What the rows are. Suppressions require admin access."`
 	Mapping       map[string]shape.Text `json:"mapping" rule:"maxlen=1000" pattern:"^[\\s\\S]{1,1000}$" hint:"the name of a column has 1 to 1000 characters" doc:"The fields of columns, by the names of the columns. An empty string ignores a column. Columns that are not named are recognized by their names."`
 	MatchOn       shape.Text            `json:"match_on" doc:"The field by which a row finds the record that it updates. auto, the default, tries external_id, then email, LinkedIn URL, and full name with account; for accounts external_id, website, and name with country. none always adds records. An id in a row always counts."`
+	IDSystem      shape.Text            `json:"id_system" rule:"enum=hubspot|pipedrive|apollo|linkedin|salesforce|none" doc:"The system whose ids the external_id of the rows and of their accounts are. They are kept with its name, as in hubspot:12. The default is to decide by the names of the columns and the form of the ids; none keeps them as they are."`
 	Locale        shape.Text            `json:"locale" doc:"How numbers and dates are written, as a language tag such as de or en-GB. The default is to decide by column."`
 	Encoding      shape.Text            `json:"encoding" doc:"The encoding of the file, such as windows-1250. The default is to detect it."`
 	Sheet         shape.Text            `json:"sheet" doc:"The name of the sheet of a spreadsheet to import. The default is the first visible one."`
@@ -86,7 +87,7 @@ func (o *FileImportBody) record() record.ImportOptions {
 		mapping[column] = string(field)
 	}
 	return record.ImportOptions{
-		Mapping: mapping, MatchOn: string(o.MatchOn), Locale: string(o.Locale), CreateMissing: o.CreateMissing,
+		Mapping: mapping, MatchOn: string(o.MatchOn), Locale: string(o.Locale), IDSystem: string(o.IDSystem), CreateMissing: o.CreateMissing,
 		OnBadValue: o.OnBadValue, OptOuts: o.OptOuts, Tags: o.Tags, DryRun: o.DryRun,
 	}
 }

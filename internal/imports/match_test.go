@@ -1,6 +1,7 @@
 package imports_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -75,5 +76,101 @@ func TestWhyRejected(t *testing.T) {
 	rejects := string(org.Read.Get(path + "/" + id + "/rejects").Is(200).Body)
 	if want := `email: ""ada@x..example"" is not an email address; email: required`; !strings.Contains(rejects, want) {
 		t.Errorf("the rejects %q do not contain %q", rejects, want)
+	}
+}
+
+// TestBelievableMatches imports files of several systems: an id that means somebody else changes nobody, people who share an
+// address stay apart, and the ids of two systems tell nobody apart. The dry run of each file says the same as its run.
+func TestBelievableMatches(t *testing.T) {
+	for name, c := range map[string]struct {
+		files   []string
+		want    []string // the counts of each import
+		options string
+		people  []string // first name, last name, email and external id
+		says    string   // in the last report
+	}{
+		"two systems": {
+			files:  []string{"Person - ID,Person - First name,Person - Last name,Person - Email\n12,Chris,Miller,chris@a.example\n", "Record ID,First Name,Last Name,Email\n12,Maria,Lopez,maria@b.example\n"},
+			want:   []string{"1 1 0 0", "1 1 0 0"},
+			people: []string{"Chris Miller chris@a.example pipedrive:12", "Maria Lopez maria@b.example hubspot:12"}, says: `ids in column \"Record ID\" are those of hubspot`,
+		},
+		"running numbers": {
+			files:  []string{"ID,First Name,Last Name,Email\n1,Ann,Lee,ann@a.example\n", "ID,First Name,Last Name,Email\n1,Bo,Chen,bo@b.example\n"},
+			want:   []string{"1 1 0 0", "1 0 0 1"},
+			people: []string{"Ann Lee ann@a.example 1"}, says: "conflicting_identity: external_id \\\"1\\\" is that of Ann Lee (ann@a.example), and the row is about Bo Chen (bo@b.example)",
+		},
+		"believed when told": {
+			files: []string{"ID,First Name,Last Name\n1,Ann,Lee\n", "ID,First Name,Last Name\n1,Bo,Chen\n"}, options: `, "match_on": "external_id"`,
+			want: []string{"1 1 0 0", "1 0 1 0"}, people: []string{"Bo Chen <nil> 1"},
+		},
+		"Salesforce": {
+			files:  []string{"Contact ID,First Name,Last Name\n0035g00000AbCdE,Ann,Lee\n0035g00000AbCde,Bo,Chen\n", "Contact ID,First Name,Last Name\n0035g00000AbCdEAAV,Ann,Lee\n"},
+			want:   []string{"2 2 0 0", "1 0 1 0"},
+			people: []string{"Ann Lee <nil> salesforce:0035g00000AbCdEAAV", "Bo Chen <nil> salesforce:0035g00000AbCdeAAF"},
+		},
+		"the same person of two systems": {
+			files:  []string{"Person - ID,Name,Email\n12,Chris Miller,chris@a.example\n", "Record ID,First Name,Last Name,Email\n99,Christopher,Miller,chris@a.example\n"},
+			want:   []string{"1 1 0 0", "1 0 1 0"},
+			people: []string{"Christopher Miller chris@a.example pipedrive:12"},
+		},
+		"an id of an earlier version": {
+			files:  []string{"external_id,first_name,last_name\n12,Ann,Lee\n13,Bo,Chen\n", "Record ID,First Name,Last Name\n12,Ann,Lee\n13,Cy,Ray\n"},
+			want:   []string{"2 2 0 0", "2 1 1 0"},
+			people: []string{"Ann Lee <nil> 12", "Bo Chen <nil> 13", "Cy Ray <nil> hubspot:13"},
+		},
+		"no system": {
+			files: []string{"Record ID,First Name,Last Name\n12,Ann,Lee\n"}, options: `, "id_system": "none"`,
+			want: []string{"1 1 0 0"}, people: []string{"Ann Lee <nil> 12"},
+		},
+		"one role address": {
+			files:  []string{"First Name,Last Name,Email\nAnn,Lee,info@a.example\nBo,Chen,info@a.example\nCy,Ray,info@a.example\n", "First Name,Last Name,Email\nBo,Chen,info@a.example\nAnn,Vogt,info@a.example\n"},
+			want:   []string{"3 3 0 0", "2 1 1 0"},
+			people: []string{"Ann Lee info@a.example <nil>", "Bo Chen info@a.example <nil>", "Cy Ray info@a.example <nil>", "Ann Vogt info@a.example <nil>"},
+		},
+		"one personal address": {
+			files:  []string{"First Name,Last Name,Email\nAnn,Lee,lee@a.example\nBo,Lee,lee@a.example\n", "First Name,Last Name,Email\nB.,Lee,lee@a.example\nAnn,Vogt,lee@a.example\n"},
+			want:   []string{"2 2 0 0", "2 0 2 0"},
+			people: []string{"Ann Vogt lee@a.example <nil>", "B. Lee lee@a.example <nil>"},
+		},
+		"no name": {
+			files:  []string{"First Name,Last Name,Email\nAnn,Lee,lee@a.example\n", "Email,Title\nlee@A.example,CEO\n"},
+			want:   []string{"1 1 0 0", "1 0 1 0"},
+			people: []string{"Ann Lee lee@A.example <nil>"},
+		},
+		"namesakes at companies that do not exist": {
+			files:  []string{"First Name,Last Name,Company\nAnn,Lee,Globex\nAnn,Lee,Initech\n"},
+			want:   []string{"2 2 0 0"},
+			people: []string{"Ann Lee <nil> <nil>", "Ann Lee <nil> <nil>"},
+		},
+		"namesakes with two numbers": {
+			files:  []string{"First Name,Last Name,Phone\nAnn,Lee,030 1234567\nAnn,Lee,040 7654321\n", "First Name,Last Name,Phone\nAnn,Lee,+49 40 7654321\n"},
+			want:   []string{"2 2 0 0", "1 0 1 0"},
+			people: []string{"Ann Lee <nil> <nil>", "Ann Lee <nil> <nil>"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := apptest.New(t)
+			org := app.Org("Acme")
+			run := runner(app, org)
+			var last *apptest.Response
+			for i, file := range c.files {
+				dry := run(file, `{"entity": "contacts", "dry_run": true`+c.options+`}`)
+				last = run(file, `{"entity": "contacts"`+c.options+`}`)
+				if counts(last) != c.want[i] || counts(dry) != c.want[i] {
+					t.Errorf("file %d: %s, and in a dry run %s, want %s: %s", i, counts(last), counts(dry), c.want[i], last.Body)
+				}
+			}
+			var people []string
+			for _, rec := range org.Read.Post("/v1/contacts/list", `{"sort": "created_at"}`).Is(200).Value("data").([]any) {
+				p := rec.(map[string]any)
+				people = append(people, fmt.Sprint(p["first_name"], " ", p["last_name"], " ", p["email"], " ", p["external_id"]))
+			}
+			if !slices.Equal(people, c.people) {
+				t.Errorf("the contacts are %q, want %q", people, c.people)
+			}
+			if !strings.Contains(string(last.Body), c.says) {
+				t.Errorf("the report does not say %s: %s", c.says, last.Body)
+			}
+		})
 	}
 }

@@ -106,7 +106,7 @@ func importingOf[T any](k *Kind[T], r ImportRules[T]) importing {
 			_, err := k.Update(tx, id, nil, body)
 			return err
 		},
-		alike: k.ops.alike, keys: k.ops.keys,
+		alike: k.ops.alike, keys: k.ops.keys, identity: k.ops.identity,
 	}
 	if k.shape.Field(externalID) != nil {
 		text := k.textField(externalID)

@@ -1,6 +1,8 @@
 package record
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,6 +18,8 @@ import (
 const (
 	MatchAuto = "auto" // external_id, then the match fields of the kind, then Rules.Alike
 	MatchNone = "none" // every row without an id adds a record
+
+	NoIDSystem = "none" // of ImportOptions.IDSystem
 
 	DropValue = "drop_value" // leave out a value that cannot be read
 	SkipRow   = "skip_row"   // skip a row that has one
@@ -37,6 +41,9 @@ type ImportOptions struct {
 	// CreateMissing lists the entities of which records are created when a row refers to one that does
 	// not exist.
 	CreateMissing []string
+	// IDSystem is the system whose ids the external_id of a row and that of its account are. If it is empty, the name of the
+	// column says it. NoIDSystem stands for none.
+	IDSystem string
 	// OnBadValue is DropValue or SkipRow. "" means DropValue.
 	OnBadValue string
 	// OptOuts is KeepOptOuts or ReplaceOptOuts. "" means KeepOptOuts.
@@ -56,9 +63,10 @@ type Importer struct {
 	kind    *kind
 	columns *rows.Columns[*target]
 	options ImportOptions
-	match   []string // the fields by which rows find records, in order
-	tags    *target  // what ImportOptions.Tags set, or nil
-	dry     *dryRun  // nil unless nothing is written
+	match   []string          // the fields by which rows find records, in order
+	tags    *target           // what ImportOptions.Tags set, or nil
+	dry     *dryRun           // nil unless nothing is written
+	systems map[string]string // of ids, by column
 
 	importing
 }
@@ -77,6 +85,8 @@ type importing struct {
 	keys  func(rec any) (key, prefix string)
 	// externalID returns the external id of a record. It is nil if the kind has none.
 	externalID func(tx *store.Tx, id uuid.UUID) (string, error)
+	// identity is Rules.Identity, or nil.
+	identity *Identity
 	// key is ImportRules.Key, or nil.
 	key func(rec any) string
 	// optOut is ImportRules.OptOut, and optedOut reports whether a stored record has it.
@@ -121,7 +131,7 @@ type OptOut struct {
 func (k *Kind[T]) NewImporter(
 	tx *store.Tx, table *rows.Reader, o ImportOptions, r ImportRules[T],
 ) (*Importer, error) {
-	im := &Importer{kind: &k.kind, options: o, importing: importingOf(k, r)}
+	im := &Importer{kind: &k.kind, options: o, systems: map[string]string{}, importing: importingOf(k, r)}
 	if o.DryRun {
 		im.dry = newDryRun()
 	}
@@ -223,8 +233,14 @@ func (im *Importer) mayCreate(k *kind) bool {
 	return slices.Contains(im.options.CreateMissing, k.Entity)
 }
 
-// Warnings describes the columns ignored so far.
-func (im *Importer) Warnings() []string { return im.columns.Warnings() }
+// Warnings describes the columns ignored so far, and which systems ids are read as those of.
+func (im *Importer) Warnings() []string {
+	warnings := im.columns.Warnings()
+	for _, column := range slices.Sorted(maps.Keys(im.systems)) {
+		warnings = append(warnings, fmt.Sprintf("ids in column %q are those of %s; id_system chooses another system or none", column, im.systems[column]))
+	}
+	return warnings
+}
 
 // importTargets returns the fields that a table can set, by column name.
 func (k *kind) importTargets(tx *store.Tx) (map[string]*target, error) {

@@ -14,98 +14,151 @@ const maxDryKeys = 2_000_000
 // later rows would update them. It remembers hashes only.
 type dryRun struct {
 	seed maphash.Seed
-	keys map[uint64]identity
+	keys map[uint64][]seenRecord
 	last *ImportBatch
 }
 
-// identity tells apart records of the same name: the hashes of the match fields that they have.
-type identity [4]uint64
+// seenRecord is a record that a dry run would have written: the hashes of the match fields that it has, which tell records of
+// the same name apart, its external id and its Identity.
+type seenRecord struct {
+	fields         [4]uint64
+	externalID, is string
+}
 
 // dryKeys are the keys of a batch, together with those of earlier batches.
 type dryKeys struct {
 	run  *dryRun
-	keys map[uint64]identity
+	keys map[uint64][]seenRecord
 }
 
-func newDryRun() *dryRun { return &dryRun{seed: maphash.MakeSeed(), keys: map[uint64]identity{}} }
+func newDryRun() *dryRun { return &dryRun{seed: maphash.MakeSeed(), keys: map[uint64][]seenRecord{}} }
 
 // begin starts a batch, perhaps again. When another batch begins, the last one is complete.
 func (d *dryRun) begin(b *ImportBatch) {
 	if d.last != nil && d.last != b {
-		for key, id := range d.last.seen.keys {
+		for key, records := range d.last.seen.keys {
 			if len(d.keys) < maxDryKeys {
-				d.keys[key] = id
+				for _, r := range records {
+					d.keys[key] = withSeen(d.keys[key], r)
+				}
 			}
 		}
 	}
-	d.last, b.seen = b, &dryKeys{run: d, keys: map[uint64]identity{}}
+	d.last, b.seen = b, &dryKeys{run: d, keys: map[uint64][]seenRecord{}}
 }
 
 func (k *dryKeys) hash(kind, value string) uint64 {
 	return maphash.String(k.run.seed, kind+"\x00"+value)
 }
 
-func (k *dryKeys) get(kind, value string) (identity, bool) {
-	h := k.hash(kind, value)
-	id, has := k.keys[h]
-	if !has {
-		id, has = k.run.keys[h]
+// withSeen adds a record to those with a key. A row about one of them takes its place.
+func withSeen(records []seenRecord, r seenRecord) []seenRecord {
+	for i := range records {
+		if records[i].externalID == r.externalID && records[i].is == r.is {
+			records[i] = r
+			return records
+		}
 	}
-	return id, has
+	if len(records) == maxAlike {
+		return records
+	}
+	return append(records, r)
 }
 
-// has reports whether an earlier row would have added the record.
-func (k *dryKeys) has(a *attempt, draft any, links []linked) bool {
-	own := k.identity(a)
+// get returns the records with a key, the first ones first.
+func (k *dryKeys) get(kind, value string) []seenRecord {
+	h := k.hash(kind, value)
+	before := k.run.keys[h]
+	return append(before[:len(before):len(before)], k.keys[h]...)
+}
+
+// has reports whether an earlier row would have added the record. If that one has the external id and is about somebody else,
+// it returns the error of the run.
+func (k *dryKeys) has(a *attempt, draft any, links []linked) (bool, error) {
+	own := k.identity(a, draft)
 	for _, field := range a.match {
-		if value := a.folded(field); value != "" {
-			other, has := k.get(field, value)
-			if has && (field == a.match[0] || own[0] == 0 || other[0] == 0 || own[0] == other[0]) { // see mayBe
-				return true
-			}
+		value := a.folded(field)
+		if value == "" {
+			continue
+		}
+		found, err := k.hasField(a, field, value, &own)
+		if found || err != nil {
+			return found, err
 		}
 	}
 	key, prefix := a.names(draft, links)
-	if key == "" {
-		return false
+	if key == "" || a.item.namesUnknown(links) {
+		return false, nil
 	}
 	same := func(kind, value string) bool {
-		other, has := k.get(kind, value)
-		for i := range own {
-			has = has && (own[i] == 0 || other[i] == 0 || own[i] == other[i])
+		for _, other := range k.get(kind, value) {
+			has := !AreApart(other.externalID, own.externalID) && (a.identity == nil || !a.identity.Apart(other.is, own.is))
+			for i := range own.fields {
+				isID := i < len(a.match) && a.match[i] == externalID
+				has = has && (isID || own.fields[i] == 0 || other.fields[i] == 0 || own.fields[i] == other.fields[i])
+			}
+			if has {
+				return true
+			}
 		}
-		return has
-	}
-	if same("name", key) {
-		return true
+		return false
 	}
 	if key == prefix {
-		return same("prefix", prefix)
+		return same("name", key) || same("prefix", prefix), nil
 	}
-	return same("name", prefix)
+	return same("name", key) || same("name", prefix), nil
+}
+
+// hasField reports whether an earlier row would have added a record that the row finds by a field.
+func (k *dryKeys) hasField(a *attempt, field, value string, own *seenRecord) (bool, error) {
+	for _, other := range k.get(field, value) {
+		switch {
+		case field == externalID && !a.isSure():
+			if agrees, differs := a.identity.Agrees(other.is, own.is); !agrees && differs {
+				return false, a.identity.errConflict(own.externalID, other.is, own.is)
+			}
+			return true, nil
+		case field == a.match[0]: // named by the caller
+			return true, nil
+		case AreApart(other.externalID, own.externalID):
+		case a.identity == nil || a.identity.Fit(field, value, other.is, own.is) > Apart:
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // add remembers the keys of a record.
 func (k *dryKeys) add(a *attempt, draft any, links []linked) {
-	own := k.identity(a)
+	own := k.identity(a, draft)
+	add := func(kind, value string) {
+		h := k.hash(kind, value)
+		k.keys[h] = withSeen(k.keys[h], own)
+	}
 	for _, field := range a.match {
 		if value := a.folded(field); value != "" {
-			k.keys[k.hash(field, value)] = own
+			add(field, value)
 		}
 	}
 	if key, prefix := a.names(draft, links); key != "" {
-		k.keys[k.hash("name", key)] = own
-		k.keys[k.hash("prefix", prefix)] = own
+		add("name", key)
+		add("prefix", prefix)
 	}
 }
 
-func (k *dryKeys) identity(a *attempt) (id identity) {
+func (k *dryKeys) identity(a *attempt, draft any) (r seenRecord) {
 	for i, field := range a.match {
-		if value := a.folded(field); value != "" && i < len(id) {
-			id[i] = k.hash(field, value)
+		if value := a.folded(field); value != "" && i < len(r.fields) {
+			r.fields[i] = k.hash(field, value)
 		}
 	}
-	return id
+	if own := a.item.body.Get(externalID); own.Kind == shape.String {
+		r.externalID = own.Text
+	}
+	if a.identity != nil {
+		r.is = a.identity.Of(a.record(draft))
+	}
+	return r
 }
 
 // folded returns the value of a match field in the form in which it is compared.

@@ -69,6 +69,9 @@ func (im *Importer) prepare(item *importItem, row *rows.Row, custom *shape.Custo
 	}
 	item.cells, item.dropped = im.columns.Read(row)
 	item.body = shape.Value{Kind: shape.Object, Members: make([]shape.Member, 0, len(item.cells)+1)}
+	for i := range item.cells {
+		im.nameSystem(&item.cells[i])
+	}
 	for _, c := range item.cells {
 		switch {
 		case c.Target.refers == nil:
@@ -89,6 +92,26 @@ func (im *Importer) prepare(item *importItem, row *rows.Row, custom *shape.Custo
 	im.decode(item, custom)
 	if im.options.OnBadValue == SkipRow && item.skip == "" {
 		item.skip = badValue(item.dropped)
+	}
+}
+
+// nameSystem adds the name of its system to an external id.
+func (im *Importer) nameSystem(c *rows.Cell[*target]) {
+	isID := c.Target.refers == nil && c.Target.Member == externalID || c.Target.refers != nil && c.Target.by == externalID
+	if !isID || c.Value.Kind != shape.String || c.Value.Text == "" {
+		return
+	}
+	system := rows.IDSystem(c.Column)
+	switch im.options.IDSystem {
+	case "":
+	case NoIDSystem:
+		return
+	default:
+		system = im.options.IDSystem
+	}
+	before := c.Value.Text
+	if c.Value.Text = rows.SystemID(system, before); c.Value.Text != before {
+		im.systems[c.Column] = rows.IDSystemOf(c.Value.Text)
 	}
 }
 

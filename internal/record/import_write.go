@@ -3,6 +3,7 @@ package record
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -119,16 +120,20 @@ func (a *attempt) run() error {
 	if len(refs.Members) > 0 {
 		draft = a.refer(draft, withoutEdits(refs))
 	}
-	id, exists, err := a.find(draft, report)
+	id, exists, err := a.find(draft, links, report)
 	if err != nil {
 		return err
 	}
 	if why := badValue(a.dropped[before:]); why != "" && a.options.OnBadValue == SkipRow {
 		return fault.New(fault.ValidationFailed, "%s", why)
 	}
-	if !exists && a.seen != nil && a.seen.has(a, draft, links) {
-		a.seen.add(a, draft, links)
-		return nil // a row before it would have been added
+	if !exists && a.seen != nil {
+		if seen, err := a.seen.has(a, draft, links); err != nil {
+			return err
+		} else if seen {
+			a.seen.add(a, draft, links)
+			return nil // a row before it would have been added
+		}
 	}
 	if exists {
 		var body shape.Value
@@ -140,6 +145,9 @@ func (a *attempt) run() error {
 		}
 		if a.keptOptOut {
 			_, _ = take(&body, a.optOut.Field)
+		}
+		if body, err = a.withoutOtherID(id, body); err != nil {
+			return err
 		}
 		body.Members = append(body.Members, refs.Members...)
 		a.id = id
@@ -177,7 +185,7 @@ func (im *Importer) optOutSkipped(tx *store.Tx, item *importItem) error {
 }
 
 // find returns the record that the item updates.
-func (a *attempt) find(draft any, report func(rows.Dropped)) (id uuid.UUID, exists bool, err error) {
+func (a *attempt) find(draft any, links []linked, report func(rows.Dropped)) (id uuid.UUID, exists bool, err error) {
 	if given := a.item.body.Get("id"); given.Kind != shape.Absent {
 		if id, err := shape.ParseID(given.Text); err == nil {
 			if a.kind.table.Has(a.tx, id) {
@@ -194,32 +202,142 @@ func (a *attempt) find(draft any, report func(rows.Dropped)) (id uuid.UUID, exis
 		}
 	}
 	for _, field := range a.match {
-		if v := a.item.body.Get(field); v.Kind == shape.String && v.Text != "" && a.mayFind(field, v.Text) {
-			if id, exists, err = a.kind.Find(a.tx, field, v.Text); err != nil {
-				return id, exists, err
-			}
-			if exists {
-				if exists, err = a.mayBe(id, field); exists || err != nil {
-					return id, exists, err
-				}
-			}
+		v := a.item.body.Get(field)
+		if v.Kind != shape.String || v.Text == "" || !a.mayFind(field, v.Text) {
+			continue
+		}
+		if field == externalID {
+			id, exists, err = a.findByExternalID(v.Text, draft)
+		} else {
+			id, exists, err = a.findBy(field, v.Text, draft)
+		}
+		if exists || err != nil {
+			return id, exists, err
 		}
 	}
-	if a.alike == nil {
+	if a.alike == nil || a.item.namesUnknown(links) {
 		return uuid.Nil, false, nil
 	}
 	return a.alike(a.tx, a.record(draft))
 }
 
+// withoutOtherID returns the body of an update without its external_id if the record was found by something else and has one
+// already: that one is never replaced by one of another system.
+func (a *attempt) withoutOtherID(id uuid.UUID, body shape.Value) (shape.Value, error) {
+	given := body.Get(externalID)
+	if a.externalID == nil || a.identity == nil || given.Kind != shape.String || given.Text == "" {
+		return body, nil
+	}
+	stored, err := a.externalID(a.tx, id)
+	if err == nil && stored != "" && rows.IDSystemOf(stored) != rows.IDSystemOf(given.Text) {
+		take(&body, externalID)
+	}
+	return body, err
+}
+
+// isSure reports whether the caller has said by which field records are found, so that what it finds is believed.
+func (a *attempt) isSure() bool { return len(a.match) == 1 || a.identity == nil }
+
+// findByExternalID finds the record with an external id. One that is about somebody else is an error. An id with the name of a
+// system also finds the one without it, and the other way round, if the rest agrees.
+func (a *attempt) findByExternalID(text string, draft any) (uuid.UUID, bool, error) {
+	id, exists, err := a.kind.Find(a.tx, externalID, text)
+	if err != nil || exists && a.isSure() {
+		return id, exists, err
+	}
+	if exists {
+		agrees, differs, stored, err := a.agrees(id, draft)
+		if err == nil && !agrees && differs {
+			err = a.identity.errConflict(text, stored, a.identity.Of(a.record(draft)))
+		}
+		return id, true, err
+	}
+	if a.identity == nil {
+		return id, false, nil
+	}
+	n := 0
+	for _, other := range rows.OtherSpellings(text) {
+		one, is, err := a.kind.Find(a.tx, externalID, other)
+		if err != nil {
+			return id, false, err
+		}
+		if is {
+			id, n = one, n+1
+		}
+	}
+	if n != 1 {
+		return uuid.Nil, false, nil
+	}
+	agrees, _, _, err := a.agrees(id, draft)
+	return id, agrees, err
+}
+
+// agrees compares the record that a row may mean with the row.
+func (a *attempt) agrees(id uuid.UUID, draft any) (agrees, differs bool, stored string, err error) {
+	if stored, err = a.kind.describe(a.tx, id); err == nil {
+		agrees, differs = a.identity.Agrees(stored, a.identity.Of(a.record(draft)))
+	}
+	return agrees, differs, stored, err
+}
+
+// findBy finds the record with a value in a match field that the row may be about. Of several it is the oldest one that fits, or
+// else the oldest of which too little is known.
+func (a *attempt) findBy(field, text string, draft any) (best uuid.UUID, found bool, err error) {
+	if a.isSure() {
+		id, exists, err := a.kind.Find(a.tx, field, text)
+		if exists && err == nil {
+			exists, err = a.mayBe(id, field)
+		}
+		return id, exists, err
+	}
+	if a.kind.table.Count(a.tx) == 0 || a.kind.match[field](text) == "" {
+		return uuid.Nil, false, nil
+	}
+	ids, err := a.kind.table.IDs(a.tx, MatchKey(field), []byte(a.kind.match[field](text)), maxAlike)
+	if err != nil {
+		return uuid.Nil, false, err
+	}
+	row, most := a.identity.Of(a.record(draft)), Apart
+	for _, id := range ids {
+		may, err := a.mayBe(id, field)
+		if err != nil {
+			return uuid.Nil, false, err
+		}
+		if !may {
+			continue
+		}
+		stored, err := a.kind.describe(a.tx, id)
+		if err != nil {
+			return uuid.Nil, false, err
+		}
+		if fit := a.identity.Fit(field, text, stored, row); fit > most {
+			best, most = id, fit
+		}
+	}
+	return best, most > Apart, nil
+}
+
+// namesUnknown reports whether a row names a record that it refers to, such as its account, which does not exist. Records of
+// the same name without one are then not the same.
+func (item *importItem) namesUnknown(links []linked) bool {
+	for i, l := range links {
+		named := item.links[i].id != nil || slices.ContainsFunc(item.links[i].by, func(c rows.Cell[*target]) bool { return c.Target.by == "name" || c.Target.by == externalID })
+		if l.id == uuid.Nil && named {
+			return true
+		}
+	}
+	return false
+}
+
 // mayBe reports whether a record that was found by a field may be the one that the row means. With MatchAuto it is not
-// if both have external ids that differ.
+// if both have external ids that tell them apart.
 func (a *attempt) mayBe(id uuid.UUID, field string) (bool, error) {
 	own := a.item.body.Get(externalID)
 	if field == externalID || len(a.match) == 1 || own.Kind != shape.String || own.Text == "" {
 		return true, nil
 	}
 	stored, err := a.externalID(a.tx, id)
-	return err == nil && (stored == "" || shape.Fold(stored) == shape.Fold(own.Text)), err
+	return err == nil && !AreApart(stored, own.Text), err
 }
 
 // mayFind reports whether a row finds records by a text.

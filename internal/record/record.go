@@ -65,6 +65,9 @@ type Rules[T any] struct {
 	// Identifies reports whether a text in one of the fields in Match identifies a record, so that an
 	// import may find a record by it without being told to. If it is nil, every text does.
 	Identifies func(field, text string) bool
+	// Identity tells whether a record that was found by an external_id or a match field may be the one that a row means.
+	// It may be nil.
+	Identity *Identity
 	// Alike finds the record that a row of an import means when nothing else identifies it.
 	Alike *Alike[T]
 	// Check adds the problems of a record to p; before is nil for a new record. It may also
@@ -246,6 +249,7 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 		}
 	}
 	k.ops = importingOf(k, ImportRules[T]{})
+	k.ops.identity = r.Identity
 	if r.Alike != nil {
 		k.ops.alike = func(tx *store.Tx, rec any) (uuid.UUID, bool, error) { return k.alike(tx, r.Alike, rec.(*T)) }
 		k.ops.keys = func(rec any) (key, prefix string) { return r.Alike.Key(rec.(*T)), r.Alike.Prefix(rec.(*T)) }

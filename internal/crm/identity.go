@@ -1,0 +1,131 @@
+package crm
+
+import (
+	"strings"
+
+	"prospector/internal/address"
+	"prospector/internal/match"
+	"prospector/internal/record"
+	"prospector/internal/shape"
+)
+
+// identityEnd separates the parts of the description of a record for record.Identity. No part contains it.
+const identityEnd = "\x1f"
+
+func described(parts ...string) string {
+	for i, part := range parts {
+		parts[i] = strings.ReplaceAll(part, identityEnd, " ")
+	}
+	return strings.Join(parts, identityEnd)
+}
+
+func parts(description string) []string {
+	all := strings.Split(description, identityEnd)
+	return append(all, make([]string, max(0, 5-len(all)))...)
+}
+
+// compareParts compares values that both have.
+func compareParts(a, b string, canonical func(string) string) (same, differ bool) {
+	if a, b = canonical(a), canonical(b); a == "" || b == "" {
+		return false, false
+	}
+	return a == b, a != b
+}
+
+// show returns the parts of a description that people know a record by.
+func show(description string) string {
+	p := parts(description)
+	text := strings.TrimSpace(p[0] + " " + p[1])
+	switch {
+	case text == "" && p[2] == "":
+		return p[3]
+	case text == "":
+		return p[2]
+	case p[2] != "":
+		return text + " (" + p[2] + ")"
+	}
+	return text
+}
+
+// contactIdentity compares contacts by their first and last name, email address and LinkedIn URL.
+var contactIdentity = &record.Identity{
+	Of: func(rec any) string {
+		c := rec.(*Contact)
+		phone := ""
+		if !c.AccountID.Valid {
+			phone = string(c.PhoneNumber) // see isSameContact
+		}
+		return described(string(c.FirstName), string(c.LastName), string(c.Email), string(c.LinkedinURL), phone)
+	},
+	Stored: func(m *shape.Members) string {
+		first := m.Text(`"first_name":"`)
+		last := m.Text(`"last_name":"`)
+		email := m.Text(`"email":"`)
+		return described(first, last, email, m.Text(`"linkedin_url":"`))
+	},
+	Agrees: func(a, b string) (agrees, differs bool) {
+		x, y := parts(a), parts(b)
+		p, q := match.NewPerson(x[0], x[1]), match.NewPerson(y[0], y[1])
+		if !p.IsEmpty() && !q.IsEmpty() {
+			n := match.Compare(&p, &q)
+			agrees, differs = n.Compatible() && (n.First > match.Missing || n.Last > match.Missing), !n.Compatible()
+		}
+		for i, canonical := range map[int]func(string) string{2: address.Key, 3: address.LinkedIn} {
+			same, other := compareParts(x[i], y[i], canonical)
+			agrees, differs = agrees || same, differs || other
+		}
+		return agrees, differs
+	},
+	Fit: func(field, value, a, b string) record.Fit {
+		if field != "email" {
+			return record.Fits
+		}
+		x, y := parts(a), parts(b)
+		p, q := match.NewPerson(x[0], x[1]), match.NewPerson(y[0], y[1])
+		if p.IsEmpty() || q.IsEmpty() {
+			return record.Unknown
+		}
+		n := match.Compare(&p, &q)
+		switch {
+		case n.Compatible(), n.First > match.Missing && !match.IsRole(value): // who has changed the last name
+			return record.Fits
+		}
+		return record.Apart
+	},
+	Apart: func(a, b string) bool {
+		_, differ := compareParts(parts(a)[4], parts(b)[4], phoneKey)
+		return differ
+	},
+	Show: show,
+}
+
+// accountIdentity compares accounts by their name, website and LinkedIn URL.
+func (c *CRM) accountIdentity() *record.Identity {
+	return &record.Identity{
+		Of: func(rec any) string {
+			a := rec.(*Account)
+			return described(a.Name, "", string(a.Website), string(a.LinkedinURL))
+		},
+		Stored: func(m *shape.Members) string {
+			name := m.Text(`"name":"`)
+			website := m.Text(`"website":"`)
+			return described(name, "", website, m.Text(`"linkedin_url":"`))
+		},
+		Agrees: func(a, b string) (agrees, differs bool) {
+			x, y := parts(a), parts(b)
+			for i, canonical := range map[int]func(string) string{0: companyName, 2: c.hosts.Key, 3: address.LinkedIn} {
+				same, other := compareParts(x[i], y[i], canonical)
+				agrees, differs = agrees || same, differs || other
+			}
+			return agrees, differs
+		},
+		Fit:   func(_, _, _, _ string) record.Fit { return record.Fits },
+		Apart: func(_, _ string) bool { return false },
+		Show:  show,
+	}
+}
+
+func companyName(name string) string {
+	bare, _ := match.Company(name)
+	return bare
+}

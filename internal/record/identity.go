@@ -1,0 +1,57 @@
+package record
+
+import (
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/rows"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// Identity compares what is known of a stored record and of a row that an import takes for the same. Both are described by a
+// text, so that a dry run can remember the rows that it would have added.
+type Identity struct {
+	Of     func(rec any) string // rec is a pointer
+	Stored func(*shape.Members) string
+	// Agrees reports whether something that both have is the same, such as the name or an address, and whether something differs.
+	Agrees func(a, b string) (agrees, differs bool)
+	// Fit says how well two records that share the value of a match field can be one.
+	Fit func(field, value, a, b string) Fit
+	// Apart reports whether two rows of one name are not about the same, by what Agrees does not compare.
+	Apart func(a, b string) bool
+	// Show returns a description as people read it.
+	Show func(string) string
+}
+
+// Fit is how well two records can be one.
+type Fit int
+
+const (
+	Apart   Fit = iota // they are not the same
+	Unknown            // one of them has too little to tell
+	Fits
+)
+
+// describe returns the description of a stored record.
+func (k *kind) describe(tx *store.Tx, id uuid.UUID) (string, error) {
+	if k.ops.identity == nil {
+		return "", nil
+	}
+	_, public, err := tx.Reader(k.table.Name()).Public(id)
+	if err != nil || public == nil {
+		return "", err
+	}
+	members := shape.NewMembers(string(public))
+	return k.ops.identity.Stored(&members), nil
+}
+
+// errConflict skips a row whose external_id belongs to somebody else.
+func (i *Identity) errConflict(externalID, stored, row string) error {
+	return fault.New(fault.ValidationFailed, "conflicting_identity: external_id %s is that of %s, and the row is about %s", shape.Quote(externalID), i.Show(stored), i.Show(row))
+}
+
+// AreApart reports whether two external ids tell records apart: they differ, and are of one system or both of none.
+func AreApart(a, b string) bool {
+	return a != "" && b != "" && shape.Fold(a) != shape.Fold(b) && rows.IDSystemOf(a) == rows.IDSystemOf(b)
+}
