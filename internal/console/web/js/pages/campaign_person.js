@@ -1,6 +1,6 @@
 // @ts-check
 // One person of a campaign: the whole reason, every step, and what can be put right.
-import { post } from '../api.js';
+import { ApiError, post } from '../api.js';
 import { confirm, form } from '../components/dialog.js';
 import { field } from '../components/field.js';
 import { beside, button, pairs, status, table, toast, when } from '../components/parts.js';
@@ -144,14 +144,27 @@ async function restart(s) {
             >`,
         )}
       </fieldset>`,
-    submit: ({ values: { from } }) => {
-      const repeat = from === 'start' && sent > 0;
-      return act(
-        s,
-        'restart',
-        { from, ...(repeat ? { repeat } : {}) },
-        t('{name} is active again', { name: nameOf(s) }),
-      );
+    submit: async ({ values: { from } }) => {
+      const begin = (/** @type {Item} */ body) =>
+        act(s, 'restart', body, t('{name} is active again', { name: nameOf(s) }));
+      try {
+        return await begin({ from, ...(from === 'start' && sent > 0 ? { repeat: true } : {}) });
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.details[0]?.path !== 'repeat') throw error;
+        await askRepeat();
+        return begin({ from, repeat: true });
+      }
     },
   });
+}
+
+/** Asks about the emails of runs before the sequence began again, and fails if they must not be repeated. */
+async function askRepeat() {
+  const isSure = await confirm({
+    title: t('Send emails a second time?'),
+    text: t('The sequence has begun again before. Emails that went out then go out once more.'),
+    action: t('Restart'),
+    danger: true,
+  });
+  if (!isSure) throw new ApiError(409, 'declined', t('Nothing was changed.'));
 }
