@@ -4,7 +4,7 @@ import { is, list, newKey, post, request, schemaOf, tags } from '../api.js';
 import { confirm } from '../components/dialog.js';
 import { knownName, nameOf, resolveAll } from '../components/field.js';
 import { guessReference, valueName } from '../components/filter.js';
-import { button, empty, failed, heading, selected, soft, table, tabs, toast, when } from '../components/parts.js';
+import { button, empty, failed, heading, selected, soft, table as rowsOf, tabs, toast, when } from '../components/parts.js';
 import { column, Table } from '../components/table.js';
 import { html, keyed } from '../dom.js';
 import { words } from '../format.js';
@@ -41,17 +41,17 @@ export const duplicatesPage = {
     const { kind, ids } = model;
     return html`<div class="page full">${heading({ up: [kind.path, kind.title], title: ids ? t('Merge') : t('Duplicates'), note: !ids && tn(model.total, '{n} group that may be the same', '{n} groups that may be the same'),
       actions: !ids && may('write') && model.total > 0 && button(t('Merge all from 90%…'), () => mergeAll(model), 'primary') })}
-      ${ids ? compare(model) : groups(model)}</div>`;
+      ${ids ? compare(model) : shown(model)}</div>`;
   },
 };
 
 /** @param {any} model */
-function groups({ kind, groups, min, next, after }) {
+function shown({ kind, groups, min, next, after }) {
   const at = (/** @type {Record<string, any>} */ query) => link(`${kind.path}/duplicates${encode({}, query)}`);
   const choices = [[0.9, t('Almost certain')], [0.8, t('Likely')], [0.6, t('Possible')]];
   return html`${tabs(['contacts', 'accounts'].map((name) => [entities[name].title, `/${name}/duplicates`, name === kind.entity]))}
     <p class="buttons">${choices.map(([score, label]) => html`<a class="button" aria-current=${score === min} href=${at({ min: score })}>${label}</a>`)}</p>
-    ${groups.length ? table([t('Certainty'), kind.title, t('Because'), ''], groups.map((/** @type {any} */ g) => [
+    ${groups.length ? rowsOf([t('Certainty'), kind.title, t('Because'), ''], groups.map((/** @type {any} */ g) => [
       percent(g.score), html`<a href=${at({ ids: g.records.slice(0, 10).map((/** @type {Item} */ r) => r.id).join(), found: 1 })}>${[...new Set(g.records.slice(0, 4).map(nameOf))].join(', ')}</a> ${soft(tn(g.count, '{n} record', '{n} records'))}`,
       html`${words(g.reasons.join(', '))}: <span dir="auto">${g.value}</span>`, may('write') && button(t('Not the same'), () => dismiss(kind, g))])) : empty(t('No {title} seem to be the same.', namesOf(kind)))}
     <p class="buttons">${after && html`<a class="button" href=${at({ min })}>${t('First page')}</a>`}${next && html`<a class="button" href=${at({ min, after: next })}>${t('Next page')}</a>`}</p>`;
