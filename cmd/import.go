@@ -84,6 +84,7 @@ func importCommandOf(entity string, matches []string, example string) *cobra.Com
 	c.Flags().StringArray("map", nil, "`column=field`: import a column as this field (repeatable)")
 	c.Flags().Bool("dry-run", false, "count and report, but write nothing")
 	c.Flags().String("locale", "", "how numbers and dates are written, as a language `tag` such as de or en-GB; the default is to decide by column")
+	c.Flags().String("date-order", "", "what dates such as 03/04/2025 begin with: `dmy` (the day) or mdy (the month); the default is to decide by column")
 	readingFlags(c)
 	c.Flags().String("on-bad-value", dropValue, "what happens when an optional value cannot be read: "+dropValue+" or "+skipRow)
 	c.Flags().String("rejects", "", "write the skipped rows, and why they were skipped, to this CSV `file`")
@@ -128,6 +129,22 @@ func unsureOf(encoding string) string {
 	return fmt.Sprintf("the encoding %s is a guess; if letters are wrong, set another one with --encoding", encoding)
 }
 
+// asked returns the error of an import that has questions.
+func asked(questions []rows.Question) error {
+	var all []string
+	for _, q := range questions {
+		one := fmt.Sprintf("column %q: ", q.Column)
+		switch q.Code {
+		case rows.AmbiguousDates:
+			one += fmt.Sprintf("the order of day and month in %s is not clear; set --date-order to dmy or mdy", strings.Join(q.Samples, ", "))
+		default:
+			one += q.Code
+		}
+		all = append(all, one)
+	}
+	return errors.New("nothing was imported: " + strings.Join(all, "; "))
+}
+
 // The values of --on-bad-value.
 const (
 	dropValue = "drop_value"
@@ -168,6 +185,13 @@ func importInput(c *cobra.Command, entity string, matches []string) (in admin.Im
 	o.Locale = shape.Text(locale)
 	encoding, _ := flags.GetString("encoding")
 	sheet, _ := flags.GetString("sheet")
+	order, _ := flags.GetString("date-order")
+	o.DateOrder = shape.Text(order)
+	if order != "" {
+		if err := checkChoice("date-order", order, "dmy", "mdy"); err != nil {
+			return in, err
+		}
+	}
 	o.Encoding, o.Sheet = shape.Text(encoding), shape.Text(sheet)
 	o.OnBadValue, _ = flags.GetString("on-bad-value")
 	if err := checkChoice("on-bad-value", o.OnBadValue, dropValue, skipRow); err != nil || matches == nil {
@@ -288,6 +312,8 @@ func showImport(c *cobra.Command, entity string, r admin.ImportResult) error {
 		fmt.Fprintf(w, "%s %s: %d added, %d updated, %d skipped, %d values dropped%s%s\n", done, entity, r.Added, r.Updated, r.Skipped, r.ValuesDropped, kept(r.OptOutsKept), readAs(r.Encoding))
 	})
 	switch {
+	case err == nil && len(r.Questions) > 0:
+		return asked(r.Questions)
 	case err == nil && r.Failed != "":
 		return fmt.Errorf("the import stopped early: %s; %d rows were added and %d updated before and are kept", r.Failed, r.Added, r.Updated)
 	case err != nil || r.Added+r.Updated > 0:

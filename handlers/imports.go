@@ -25,9 +25,10 @@ const maxUploads = 4
 
 // InspectBody is what a caller asks of an inspection: the options beside its file.
 type InspectBody struct {
-	Entity   string     `json:"entity" rule:"default=contacts,enum=contacts|accounts|suppressions" doc:"What the rows are."`
-	Encoding shape.Text `json:"encoding" doc:"The encoding of the file, such as windows-1250. The default is to detect it."`
-	Sheet    shape.Text `json:"sheet" doc:"The name of the sheet of a spreadsheet. The default is the first visible one."`
+	Entity    string     `json:"entity" rule:"default=contacts,enum=contacts|accounts|suppressions" doc:"What the rows are."`
+	Encoding  shape.Text `json:"encoding" doc:"The encoding of the file, such as windows-1250. The default is to detect it."`
+	Sheet     shape.Text `json:"sheet" doc:"The name of the sheet of a spreadsheet. The default is the first visible one."`
+	DateOrder shape.Text `json:"date_order" rule:"enum=dmy|mdy" doc:"What dates such as 03/04/2025 begin with. The default is to decide by column."`
 }
 
 // fileImportOperations returns the operations on imports of files.
@@ -247,5 +248,5 @@ func (c *call) inspect() (found rows.Inspection, err error) {
 	if err != nil {
 		return found, err
 	}
-	return u.Inspect(imports.FileImportBody{Entity: options.Entity, Encoding: options.Encoding, Sheet: options.Sheet})
+	return u.Inspect(imports.FileImportBody{Entity: options.Entity, Encoding: options.Encoding, Sheet: options.Sheet, DateOrder: options.DateOrder})
 }

@@ -90,7 +90,7 @@ func load[T any](
 	if !slices.Contains([]string{"", record.DropValue, record.SkipRow}, o.OnBadValue) {
 		return report, nil, fmt.Errorf("on_bad_value: %q is not one of: %s, %s", o.OnBadValue, record.DropValue, record.SkipRow)
 	}
-	columns, err := rows.NewColumns(table, o.Mapping, o.Locale, fields)
+	columns, err := rows.NewColumns(table, o.Mapping, rows.Writing{Locale: o.Locale}, fields)
 	if err == nil {
 		err = columns.Check()
 	}

@@ -129,7 +129,7 @@ func columnsOf(t *testing.T, header string, fields rows.Fields[*rows.Target]) *r
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := rows.NewColumns(table, nil, "", fields)
+	c, err := rows.NewColumns(table, nil, rows.Writing{}, fields)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestImportLines(t *testing.T) {
 {"id": 24, "name": "Half"
 `, "5+1-5", "2 rows, first line 3: name: required", `line 5: website: "5" is not a website or domain such as acme.example`, `line 6: keywords: "1" must be a string`,
 		"line 7: id: must be at most 255 characters, not 256", `line 8: name: "`+strings.Repeat("x", 200)+`…" must be at most 10000 characters, not 10001`,
-		`line 9: Name: "Again" is given twice`, "line 10: id: must be a string", "line 11: the line must be one JSON object: unexpected end")
+		`line 9: Name was left out: another column sets this field`, "line 10: id: must be a string", "line 11: the line must be one JSON object: unexpected end")
 	m.wantCompanies("id name website employee_count keywords technologies country", "17|Acme|acme.example|40|saas|cloud|Go|Java|DE",
 		"19|Nul|||||", "20|Number|||||", "21|List|||||", "23|Twice|||||")
 	m.people(`{"id": 1, "first_name": "Ada", "company_id": 17}
@@ -389,7 +389,7 @@ func TestImportWithOptions(t *testing.T) {
 		"Acme GmbH;www.acme.example;51-200;1.250,50;1999\n" +
 		"Globex AG;globex.example;1.200+;1,2 Mio. €;k.A.\n" +
 		"Hooli;hooli.example;viele;$5M;2001\n" +
-		";;;;1\n"
+		";;;;1999\n"
 	problems := []string{`line 3: Gründungsjahr: "k.A." means no value`, `line 4: Mitarbeiter: "viele" is not an integer`, "line 5: name: required"}
 	dry, _, err := m.load(false, text+strings.Repeat("Acme GmbH;acme.example;;;\n", 1500), ImportOptions{DryRun: true})
 	if want := strings.Join(append([]string{"3+1500-1"}, problems...), "\n"); err != nil || summary(dry, nil) != want || dry.ValuesDropped != 2 {
@@ -407,7 +407,7 @@ func TestImportWithOptions(t *testing.T) {
 	}
 	strict, _, err := m.ImportCompanies(t.Context(), m.st, table, ImportOptions{OnBadValue: "skip_row", Rejects: to})
 	want := "\ufeffFirma;Webseite;Mitarbeiter;Umsatz;Gründungsjahr;why skipped\n" +
-		"Hooli;hooli.example;viele;$5M;2001;\"Mitarbeiter: \"\"viele\"\" is not an integer\"\n;;;;1;name: required\n"
+		"Hooli;hooli.example;viele;$5M;2001;\"Mitarbeiter: \"\"viele\"\" is not an integer\"\n;;;;1999;name: required\n"
 	if err != nil || strict.Added != 2 || strict.Skipped != 2 || rejects.String() != want {
 		t.Errorf("%+v, %v, %q", strict, err, rejects.String())
 	}

@@ -42,14 +42,14 @@ func (c *CRM) NewImporter(tx *store.Tx, entity string, table *rows.Reader, o rec
 }
 
 // InspectImport describes the columns of a table of accounts, contacts or suppressions.
-func (c *CRM) InspectImport(tx *store.Tx, entity string, table *rows.Reader) (rows.Inspection, error) {
+func (c *CRM) InspectImport(tx *store.Tx, entity string, table *rows.Reader, o record.ImportOptions) (rows.Inspection, error) {
 	switch entity {
 	case "accounts":
-		return c.Accounts.InspectImport(tx, table)
+		return c.Accounts.InspectImport(tx, table, o)
 	case "contacts":
-		return c.Contacts.InspectImport(tx, table)
+		return c.Contacts.InspectImport(tx, table, o)
 	case "suppressions":
-		return c.Suppressions.InspectImport(tx, table)
+		return c.Suppressions.InspectImport(tx, table, o)
 	}
 	return rows.Inspection{}, notImportable(entity)
 }

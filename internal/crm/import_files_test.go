@@ -362,7 +362,7 @@ func TestImportCreatesAccounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := importFile(t, app, org, "contacts", string(raw), record.ImportOptions{CreateMissing: []string{"accounts", "tags"}, Tags: []string{"Apollo"}})
-	if r.ValuesDropped != 0 || r.Added != 3 || r.Updated != 1 {
+	if r.ValuesDropped != 1 || r.Added != 3 || r.Updated != 1 { // Company Name for Emails has another name
 		t.Errorf("%+v", r)
 	}
 	contacts, accounts := recordsOf(t, app, org, "contacts"), recordsOf(t, app, org, "accounts")

@@ -22,27 +22,28 @@ const (
 // FileImport is the import of a file. TAM Imports are something else: they import Previews.
 type FileImport struct {
 	record.Head
-	Entity         string         `json:"entity" rule:"required,enum=contacts|accounts|suppressions"`
-	DryRun         bool           `json:"dry_run" doc:"Nothing is written. The counts and problems are those that the import would have."`
-	FileName       shape.Text     `json:"file_name"`
-	FileBytes      int            `json:"file_bytes" doc:"The size of the file."`
-	Encoding       shape.Text     `json:"encoding" doc:"The encoding of the file, detected unless it was given."`
-	EncodingUnsure bool           `json:"encoding_unsure" doc:"Another encoding is almost as probable. If letters are wrong, import the file with the right encoding."`
-	Delimiter      shape.Text     `json:"delimiter" doc:"What separates the cells of a CSV file. Null for other formats."`
-	Status         Status         `json:"status" rule:"required,enum=running|completed|failed|cancelled" doc:"An import is running from the start of its upload."`
-	Progress       shape.Number   `json:"progress" doc:"From 0 to 1."`
-	Rows           int            `json:"rows" doc:"The rows that were read: the sum of added, updated and skipped."`
-	Added          int            `json:"added"`
-	Updated        int            `json:"updated" doc:"Rows that matched an existing record."`
-	Skipped        int            `json:"skipped" doc:"Rows that were not imported. GET …/rejects returns them."`
-	ValuesDropped  int            `json:"values_dropped" doc:"Values that could not be read and were left out of rows that were imported."`
-	OptOutsKept    int            `json:"opt_outs_kept" doc:"Rows that say that somebody has not opted out who has. The opt-out stays."`
-	Problems       []rows.Problem `json:"problems" doc:"Why rows were skipped and values were dropped, in at most 1,000 groups. While the import is running, they may be a second old."`
-	RejectsOmitted int            `json:"rejects_omitted" doc:"Skipped rows that the rejects do not contain, because they would have more than 64 MiB."`
-	Warnings       []string       `json:"warnings" doc:"Columns and sheets that were ignored."`
-	UserID         uuid.NullUUID  `json:"user_id" label:"User ID" doc:"The user of the API key or session that started the import. Null for an import on the command line."`
-	FinishedAt     shape.Time     `json:"finished_at"`
-	FailureReason  shape.Text     `json:"failure_reason" doc:"Why the import failed. Rows that were imported before stay."`
+	Entity         string          `json:"entity" rule:"required,enum=contacts|accounts|suppressions"`
+	DryRun         bool            `json:"dry_run" doc:"Nothing is written. The counts and problems are those that the import would have."`
+	FileName       shape.Text      `json:"file_name"`
+	FileBytes      int             `json:"file_bytes" doc:"The size of the file."`
+	Encoding       shape.Text      `json:"encoding" doc:"The encoding of the file, detected unless it was given."`
+	EncodingUnsure bool            `json:"encoding_unsure" doc:"Another encoding is almost as probable. If letters are wrong, import the file with the right encoding."`
+	Delimiter      shape.Text      `json:"delimiter" doc:"What separates the cells of a CSV file. Null for other formats."`
+	Status         Status          `json:"status" rule:"required,enum=running|completed|failed|cancelled" doc:"An import is running from the start of its upload."`
+	Progress       shape.Number    `json:"progress" doc:"From 0 to 1."`
+	Rows           int             `json:"rows" doc:"The rows that were read: the sum of added, updated and skipped."`
+	Added          int             `json:"added"`
+	Updated        int             `json:"updated" doc:"Rows that matched an existing record."`
+	Skipped        int             `json:"skipped" doc:"Rows that were not imported. GET …/rejects returns them."`
+	ValuesDropped  int             `json:"values_dropped" doc:"Values that could not be read and were left out of rows that were imported."`
+	OptOutsKept    int             `json:"opt_outs_kept" doc:"Rows that say that somebody has not opted out who has. The opt-out stays."`
+	Problems       []rows.Problem  `json:"problems" doc:"Why rows were skipped and values were dropped, in at most 1,000 groups. While the import is running, they may be a second old."`
+	RejectsOmitted int             `json:"rejects_omitted" doc:"Skipped rows that the rejects do not contain, because they would have more than 64 MiB."`
+	Warnings       []string        `json:"warnings" doc:"Columns and sheets that were ignored."`
+	UserID         uuid.NullUUID   `json:"user_id" label:"User ID" doc:"The user of the API key or session that started the import. Null for an import on the command line."`
+	FinishedAt     shape.Time      `json:"finished_at"`
+	FailureReason  shape.Text      `json:"failure_reason" doc:"Why the import failed. Rows that were imported before stay. ambiguous_dates means that nothing was imported, and that questions must be answered."`
+	Questions      []rows.Question `json:"questions" doc:"What must be known before the file can be imported. Send it again with the answers: date_order for ambiguous_dates."`
 
 	private importPrivate
 }
@@ -71,6 +72,7 @@ type FileImportBody struct {
 	MatchOn       shape.Text            `json:"match_on" doc:"The field by which a row finds the record that it updates. auto, the default, tries external_id, then email, LinkedIn URL, and full name with account; for accounts external_id, website, and name with country. none always adds records. An id in a row always counts."`
 	IDSystem      shape.Text            `json:"id_system" rule:"enum=hubspot|pipedrive|apollo|linkedin|salesforce|none" doc:"The system whose ids the external_id of the rows and of their accounts are. They are kept with its name, as in hubspot:12. The default is to decide by the names of the columns and the form of the ids; none keeps them as they are."`
 	Locale        shape.Text            `json:"locale" doc:"How numbers and dates are written, as a language tag such as de or en-GB. The default is to decide by column."`
+	DateOrder     shape.Text            `json:"date_order" rule:"enum=dmy|mdy" doc:"What dates such as 03/04/2025 begin with: the day (dmy) or the month (mdy). The default is to decide by column."`
 	Encoding      shape.Text            `json:"encoding" doc:"The encoding of the file, such as windows-1250. The default is to detect it."`
 	Sheet         shape.Text            `json:"sheet" doc:"The name of the sheet of a spreadsheet to import. The default is the first visible one."`
 	CreateMissing []string              `json:"create_missing" rule:"enum=tags|accounts,maxlen=2" doc:"Which records are created if a row names one that does not exist."`
@@ -87,7 +89,7 @@ func (o *FileImportBody) record() record.ImportOptions {
 		mapping[column] = string(field)
 	}
 	return record.ImportOptions{
-		Mapping: mapping, MatchOn: string(o.MatchOn), Locale: string(o.Locale), IDSystem: string(o.IDSystem), CreateMissing: o.CreateMissing,
+		Mapping: mapping, MatchOn: string(o.MatchOn), Writing: rows.Writing{Locale: string(o.Locale), DateOrder: string(o.DateOrder)}, IDSystem: string(o.IDSystem), CreateMissing: o.CreateMissing,
 		OnBadValue: o.OnBadValue, OptOuts: o.OptOuts, Tags: o.Tags, DryRun: o.DryRun,
 	}
 }

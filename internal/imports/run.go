@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -194,6 +195,13 @@ func (r *run) open(ctx context.Context) (file *os.File, err error) {
 			return err
 		})
 	}
+	if err == nil {
+		err = r.survey(ctx, &rec)
+	}
+	if errors.Is(err, errOver) || ctx.Err() != nil {
+		file.Close()
+		return nil, cmp.Or(err, ctx.Err())
+	}
 	for skip := r.report.Rows; skip > 0 && err == nil; skip-- {
 		_, err = r.table.Next()
 	}
@@ -202,6 +210,35 @@ func (r *run) open(ctx context.Context) (file *os.File, err error) {
 		return nil, fmt.Errorf("%w: %w", errBadFile, err)
 	}
 	return file, nil
+}
+
+// survey reads the whole file to find out how its values are written. An import that has a question fails with it.
+func (r *run) survey(ctx context.Context, rec *FileImport) error {
+	i := r.imports
+	file, err := os.Open(i.pathOf(r.org, r.id))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	questions, err := r.importer.Survey(ctx, func() (*rows.Reader, error) {
+		return open(file, rec.private.Options.reading(string(rec.FileName)))
+	}, func() { turn.Pause(ctx) })
+	if err != nil && ctx.Err() == nil { // the rows before are imported, as without a survey
+		return nil
+	}
+	if err != nil || len(questions) == 0 {
+		return err
+	}
+	err = i.store.Update(ctx, r.org, r.by, func(tx *store.Tx) error {
+		doc, err := r.current(tx)
+		if err != nil {
+			return err
+		}
+		rec := doc.Record
+		rec.Questions, rec.Warnings = questions, r.importer.Warnings()
+		return i.finish(tx, doc, rec, &r.report, failed, questions[0].Code)
+	})
+	return cmp.Or(err, errOver)
 }
 
 // load reads the import. A dry run starts over, because what it remembers of earlier rows is lost with the process.

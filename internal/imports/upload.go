@@ -175,7 +175,7 @@ func (u *Upload) Inspect(o FileImportBody) (in rows.Inspection, err error) {
 	}
 	defer t.Close()
 	err = u.imports.store.View(u.org, func(tx *store.Tx) error {
-		in, err = u.imports.crm.InspectImport(tx, o.Entity, t)
+		in, err = u.imports.crm.InspectImport(tx, o.Entity, t, o.record())
 		return err
 	})
 	return in, err

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,8 +37,8 @@ type ImportOptions struct {
 	// MatchOn is how a row finds the record that it updates: MatchAuto, MatchNone or one of the match
 	// fields. "" means MatchAuto.
 	MatchOn string
-	// Locale decides how numbers and dates are written. If it is empty, every column decides.
-	Locale string
+	// Writing is how numbers and dates are written.
+	Writing rows.Writing
 	// CreateMissing lists the entities of which records are created when a row refers to one that does
 	// not exist.
 	CreateMissing []string
@@ -157,7 +158,7 @@ func (k *kind) importColumns(tx *store.Tx, table *rows.Reader, o ImportOptions, 
 	if t := targets[optOut]; t != nil {
 		t.OptOut = true
 	}
-	return rows.NewColumns(table, o.Mapping, o.Locale, rows.Fields[*target]{
+	return rows.NewColumns(table, o.Mapping, o.Writing, rows.Fields[*target]{
 		Entity: k.Entity, Targets: targets, IsReadOnly: func(name string) bool {
 			f := k.shape.Field(name)
 			return f != nil && (f.ReadOnly || name == sourceField) || k.isNameColumn(name)
@@ -166,8 +167,8 @@ func (k *kind) importColumns(tx *store.Tx, table *rows.Reader, o ImportOptions, 
 }
 
 // InspectImport describes the columns of a table.
-func (k *kind) InspectImport(tx *store.Tx, table *rows.Reader) (rows.Inspection, error) {
-	columns, err := k.importColumns(tx, table, ImportOptions{}, "")
+func (k *kind) InspectImport(tx *store.Tx, table *rows.Reader, o ImportOptions) (rows.Inspection, error) {
+	columns, err := k.importColumns(tx, table, o, "")
 	if err != nil {
 		return rows.Inspection{}, err
 	}
@@ -231,6 +232,21 @@ func (im *Importer) checkTags(tx *store.Tx) error {
 
 func (im *Importer) mayCreate(k *kind) bool {
 	return slices.Contains(im.options.CreateMissing, k.Entity)
+}
+
+// Survey reads another Reader of the table to its end, if how its values are written depends on that, and returns what has
+// to be known before the table can be imported. open is called if it is needed.
+func (im *Importer) Survey(ctx context.Context, open func() (*rows.Reader, error), pause func()) ([]rows.Question, error) {
+	if !im.columns.NeedsSurvey() {
+		return im.columns.Questions(), nil
+	}
+	table, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer table.Close()
+	err = im.columns.Survey(ctx, table, pause)
+	return im.columns.Questions(), err
 }
 
 // Warnings describes the columns ignored so far, and which systems ids are read as those of.

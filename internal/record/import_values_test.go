@@ -139,7 +139,7 @@ func TestImportJSONValues(t *testing.T) {
 		{`"first_name": ["a"]`, `first_name: "a" must be a string`},
 		{`"first_name": {"a": "b"}`, `first_name: "{…}" must be a string`},
 		{`"active": 1`, `active: "1" must be true or false`},
-		{`"since": 20260131`, `since: "20260131" must be a date such as 2026-03-01`},
+		{`"since": 20260131`, `{"since": "2026-01-31"}`},
 		{`"size": true`, `size: "true" must be an integer`},
 		{`"tags": 5`, `tags: "5" must be a list`},
 		{`"tags": [5]`, `tags: "5" must be a string`},
@@ -148,12 +148,12 @@ func TestImportJSONValues(t *testing.T) {
 		{`"custom_field_multi": "red"`, `{"custom_field_multi": ["red"]}`},
 		{`"custom_field_multi": ["green"]`, `custom_field_multi: "green" is not one of: red, deep blue, -1`},
 		{`"custom_field_enum": 1`, `custom_field_enum: "1" must be a string`},
-		{`"First Name": "a", "first_name": "b"`, `first_name: "b" is given twice`},
+		{`"First Name": "a", "first_name": "b"`, `first_name: "" was left out: another column sets this field`},
 		{`"first_name": null, "First Name": "b"`, `{"first_name": "b"}`},
 		{`"firm_id": "x", "firm_website": "acme.example"`, `firm_id: "x" is neither`},
 		{`"heat": "hot"`, `heat: "hot" must be an object`},
 		{`"heat": null`, `{"heat": {"score": null, "since": null}}`},
-		{`"heat.score": "cold", "heat": {"score": "hot"}`, `heat.score: "hot" is given twice`},
+		{`"heat.score": "cold", "heat": {"score": "hot"}`, `heat.score: "" was left out: another column sets this field`},
 	} {
 		table := `{"email": "x@x.example", ` + c.members + `}`
 		r, err := o.load(table, "", nil)

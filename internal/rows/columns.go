@@ -29,21 +29,26 @@ type Fields[T any] struct {
 
 // Columns maps the columns of a table to fields.
 type Columns[T targeting] struct {
-	fields  Fields[T]
-	mapping map[string]string
-	names   *names
-	plain   bool   // the service wrote the table
-	locale  *Style // nil if every column decides
-	columns []string
-	places  []column[T]          // of CSV
-	values  [][]string           // of CSV, in the sample
-	members map[string]column[T] // of JSON lines, by path
-	mapped  map[string]bool      // the members that the mapping sets
-	objects map[string]bool      // the paths of nested objects
-	ignored map[string]bool
-	warned  []string // the first ignored columns
-	sheets  []string // of a spreadsheet
-	sheet   string   // the one that is read
+	fields    Fields[T]
+	mapping   map[string]string
+	names     *names
+	plain     bool   // the service wrote the table
+	locale    *Style // nil if every column decides
+	dateOrder string // dayFirst, monthFirst, or empty if every column decides
+	delimiter byte
+	questions []Question
+	readings  []string // how values were read
+	columns   []string
+	places    []column[T]           // of CSV
+	values    [][]string            // of CSV, in the sample
+	members   map[string]*column[T] // of JSON, by path
+	paths     []string              // of members
+	mapped    map[string]bool       // the members that the mapping sets
+	objects   map[string]bool       // the paths of nested objects
+	ignored   map[string]bool
+	warned    []string // the first ignored columns
+	sheets    []string // of a spreadsheet
+	sheet     string   // the one that is read
 }
 
 // column is a column of a table.
@@ -52,6 +57,11 @@ type column[T any] struct {
 	target     T // zero if the column is ignored
 	style      Style
 	confidence Confidence
+	rank       int        // lower is better if several columns set the field
+	isShared   bool       // other columns of the table set the field too
+	typ        shape.Type // of the field
+	evidence   evidence
+	unit       float64 // what its name says that its numbers count, such as 1000; 0 if it says nothing
 }
 
 // Cell is a value of a row.
@@ -65,18 +75,28 @@ type Cell[T any] struct {
 // maxWarnings is the number of ignored columns that are reported by name.
 const maxWarnings = 50
 
+// Writing is how the values of a table are written.
+type Writing struct {
+	// Locale decides about numbers and dates. If it is empty, every column decides.
+	Locale string
+	// DateOrder is dmy or mdy. If it is empty, Locale decides, or every column.
+	DateOrder string
+}
+
 // NewColumns maps the columns of a table to fields. mapping maps names of columns to names of fields,
 // or to "" if a column is to be ignored. Other columns are recognized by their names, in several languages,
-// and by their content. Columns that match no field are ignored and reported by Warnings. locale
-// decides how numbers and dates are written; if it is empty, every column decides. Errors are a
-// *fault.Error with the paths mapping and locale.
-func NewColumns[T targeting](t *Reader, mapping map[string]string, locale string, fields Fields[T]) (*Columns[T], error) {
+// and by their content. Columns that match no field are ignored and reported by Warnings. Errors are a
+// *fault.Error with the paths mapping, locale and date_order.
+func NewColumns[T targeting](t *Reader, mapping map[string]string, how Writing, fields Fields[T]) (*Columns[T], error) {
 	c := &Columns[T]{
-		fields: fields, mapping: mapping, columns: t.Columns, names: namesOf(fields),
-		members: map[string]column[T]{}, mapped: map[string]bool{}, objects: map[string]bool{}, ignored: map[string]bool{},
+		fields: fields, mapping: mapping, dateOrder: how.DateOrder, delimiter: t.comma, columns: t.Columns, names: namesOf(fields),
+		members: map[string]*column[T]{}, mapped: map[string]bool{}, objects: map[string]bool{}, ignored: map[string]bool{},
 	}
-	if locale != "" {
-		style, err := ParseLocale(locale)
+	if !slices.Contains([]string{"", dayFirst, monthFirst}, how.DateOrder) {
+		return nil, invalid("date_order", "%q is not one of: dmy, mdy", shorten(how.DateOrder))
+	}
+	if how.Locale != "" {
+		style, err := ParseLocale(how.Locale)
 		if err != nil {
 			return nil, invalid("locale", "%v", err)
 		}
@@ -94,10 +114,14 @@ func NewColumns[T targeting](t *Reader, mapping map[string]string, locale string
 	sample := t.Sample()
 	if t.Columns == nil {
 		c.plain = len(sample) > 0 && isOwnExport(keysOf(sample[0].Object))
+		for i := range sample {
+			c.survey(&sample[i])
+		}
+		c.decide()
 		return c, nil
 	}
 	c.plain = isOwnExport(t.Columns)
-	c.place(sample, t.comma)
+	c.place(sample)
 	return c, nil
 }
 
@@ -112,7 +136,6 @@ func invalid(path, format string, args ...any) error {
 
 // checkMapping reports a mapping that the table or the entity does not have.
 func (c *Columns[T]) checkMapping() error {
-	taken := map[string]string{}
 	for _, column := range slices.Sorted(maps.Keys(c.mapping)) {
 		field := c.mapping[column]
 		t, known := c.fields.Targets[field]
@@ -125,10 +148,7 @@ func (c *Columns[T]) checkMapping() error {
 		case !known:
 			return invalid("mapping", "column %q is mapped to %q, which is not an importable field of %s; use one of: %s",
 				column, field, c.fields.Entity, strings.Join(slices.Sorted(maps.Keys(c.fields.Targets)), ", "))
-		case taken[field] != "":
-			return invalid("mapping", "columns %q and %q both set %s", taken[field], column, field)
 		}
-		taken[field] = column
 		c.mapped[t.target().Column] = true
 	}
 	return nil
@@ -188,6 +208,7 @@ func (c *Columns[T]) Warnings() []string {
 	if others := slices.DeleteFunc(slices.Clone(c.sheets), func(s string) bool { return s == c.sheet }); len(others) > 0 {
 		list = append(list, fmt.Sprintf("only the sheet %q was read; the file also has: %s", shorten(c.sheet), listed(others)))
 	}
+	list = append(list, c.readings...)
 	for _, name := range c.warned {
 		shown := shorten(name)
 		switch {
@@ -211,7 +232,7 @@ func (c *Columns[T]) Read(row *Row) (cells []Cell[T], dropped []Dropped) {
 	r := reading[T]{c: c}
 	if c.columns == nil {
 		r.object("", row.Object)
-		r.splitFullName()
+		r.finish()
 		return r.cells, r.dropped
 	}
 	r.cells = make([]Cell[T], 0, len(c.places))
@@ -221,7 +242,7 @@ func (c *Columns[T]) Read(row *Row) (cells []Cell[T], dropped []Dropped) {
 			r.text(p, row.Cells[i], UnescapeFormula(row.Cells[i]))
 		}
 	}
-	r.splitFullName()
+	r.finish()
 	return r.cells, r.dropped
 }
 
@@ -229,15 +250,25 @@ func (c *Columns[T]) Read(row *Row) (cells []Cell[T], dropped []Dropped) {
 type reading[T targeting] struct {
 	c       *Columns[T]
 	cells   []Cell[T]
+	ranks   []int // of the columns that the cells come from
 	dropped []Dropped
 	full    *Cell[T] // the full name
+	// fullRank is the rank of the column that the full name comes from.
+	fullRank int
+	further  []Cell[T] // values of columns that no cell has, in the order of their ranks
 }
+
+// furtherFields are the fields that take the values that are left over when several columns, or several values of one,
+// could set a field.
+var furtherFields = map[string]string{"email": "other_emails", "phone_number": "other_phones"}
 
 // text adds the value of a text. raw is how the file has it.
 func (r *reading[T]) text(p *column[T], raw, text string) {
 	t := p.target.target()
 	if t.Member == fullName {
-		r.full = &Cell[T]{Column: p.name, Text: text}
+		if r.full == nil || p.rank < r.fullRank && strings.TrimSpace(text) != "" {
+			r.full, r.fullRank = &Cell[T]{Column: p.name, Text: text}, p.rank
+		}
 		return
 	}
 	if r.c.plain {
@@ -249,6 +280,10 @@ func (r *reading[T]) text(p *column[T], raw, text string) {
 	v, dropped := t.fromText(text, p.style)
 	for _, d := range dropped {
 		d.Column = p.name
+		if _, has := r.c.fields.Targets[furtherFields[t.Column]]; has && (d.Message == onlyFirst || d.Message == onlyFirstOf) {
+			r.further = append(r.further, Cell[T]{Target: p.target, Column: p.name, Text: raw, Value: str(d.Value)})
+			continue
+		}
 		r.dropped = append(r.dropped, d)
 	}
 	if v.Kind != shape.Absent {
@@ -256,8 +291,55 @@ func (r *reading[T]) text(p *column[T], raw, text string) {
 	}
 }
 
+// add adds a value. Of several columns the best has the word, and any of them that says yes.
 func (r *reading[T]) add(p *column[T], raw string, v shape.Value) {
-	r.cells = append(r.cells, Cell[T]{Target: p.target, Column: p.name, Text: raw, Value: v})
+	cell := Cell[T]{Target: p.target, Column: p.name, Text: raw, Value: v}
+	i := -1
+	if p.isShared {
+		i = slices.IndexFunc(r.cells, func(c Cell[T]) bool { return c.Target == p.target })
+	}
+	if i < 0 {
+		r.cells, r.ranks = append(r.cells, cell), append(r.ranks, p.rank)
+		return
+	}
+	isYes := v.Kind == shape.Bool && v.True && !r.cells[i].Value.True
+	isNo := v.Kind == shape.Bool && !v.True && r.cells[i].Value.True
+	if p.rank < r.ranks[i] && !isNo || isYes {
+		r.cells[i], cell, r.ranks[i] = cell, r.cells[i], p.rank
+	}
+	r.further = append(r.further, cell)
+}
+
+// finish adds what follows from all columns.
+func (r *reading[T]) finish() {
+	r.splitFullName()
+	for _, f := range r.further {
+		r.leave(f)
+	}
+}
+
+// leave adds a value that its field has no room for to the field for further ones, or reports it.
+func (r *reading[T]) leave(f Cell[T]) {
+	isSame := func(c Cell[T]) bool {
+		return c.Target == f.Target && strings.EqualFold(show(c.Value), show(f.Value))
+	}
+	if f.Value.Kind == shape.Bool || slices.ContainsFunc(r.cells, isSame) {
+		return
+	}
+	t, has := r.c.fields.Targets[furtherFields[f.Target.target().Column]]
+	if !has {
+		r.dropped = append(r.dropped, Dropped{Column: f.Column, Message: otherColumn, Notice: true})
+		return
+	}
+	i := slices.IndexFunc(r.cells, func(c Cell[T]) bool { return c.Target == t })
+	if i < 0 {
+		r.cells = append(r.cells, Cell[T]{Target: t, Column: f.Column, Text: f.Text, Value: shape.Value{Kind: shape.List}})
+		i = len(r.cells) - 1
+	}
+	list := &r.cells[i].Value
+	if !slices.ContainsFunc(list.Items, func(v shape.Value) bool { return strings.EqualFold(v.Text, show(f.Value)) }) {
+		list.Items = append(slices.Clone(list.Items), str(show(f.Value)))
+	}
 }
 
 // splitFullName adds the first and last name in a full name, unless other columns have them.
@@ -310,15 +392,11 @@ func (r *reading[T]) object(path string, object shape.Value) {
 		if p.target == none || m.Value.Kind == shape.Null || m.Value.Kind == shape.String && m.Value.Text == "" {
 			continue
 		}
-		if r.has(p.target) {
-			r.dropped = append(r.dropped, Dropped{Column: at, Value: show(m.Value), Message: "is given twice"})
-			continue
-		}
-		isText := p.target.target().Field.Type == shape.TypeText
+		isText := p.typ == shape.TypeText || p.typ == shape.TypeDate
 		if m.Value.Kind == shape.String || m.Value.Kind == shape.Num && isText {
-			r.text(&p, m.Value.Text, m.Value.Text)
+			r.text(p, m.Value.Text, m.Value.Text)
 		} else {
-			r.add(&p, show(m.Value), m.Value)
+			r.add(p, show(m.Value), m.Value)
 		}
 	}
 }
@@ -326,29 +404,35 @@ func (r *reading[T]) object(path string, object shape.Value) {
 // isNested reports whether the members of a value have columns of their own. Other programs nest what they like.
 func (c *Columns[T]) isNested(path string, v shape.Value) bool {
 	_, mapped := c.mapping[path]
-	return v.Kind == shape.Object && (c.objects[path] || !c.plain && !mapped)
+	return v.Kind == shape.Object && (c.objects[path] || !c.plain && !mapped && !c.names.fields[path])
 }
 
 // member returns the column of a path in JSON lines.
-func (c *Columns[T]) member(path string) column[T] {
+func (c *Columns[T]) member(path string) *column[T] {
 	if p, known := c.members[path]; known {
 		return p
 	}
-	p := column[T]{name: path, style: english}
+	p := &column[T]{name: path, style: english, isShared: true}
 	if c.locale != nil {
 		p.style = *c.locale
 	}
+	if c.dateOrder != "" {
+		p.style.DayFirst = c.dateOrder == dayFirst
+	}
 	if field, mapped := c.mapping[path]; mapped {
-		p.target, p.confidence = c.fields.Targets[field], Exact
+		p.target, p.confidence, p.rank = c.fields.Targets[field], Exact, c.names.rank(path, field)
 	} else if found := c.names.find(path); found != nil && !c.mapped[found.field] && !(c.plain && found.rank > 0) {
-		p.target, p.confidence = c.fields.Targets[found.field], confidenceOf(found.rank)
+		p.target, p.confidence, p.rank = c.fields.Targets[found.field], confidenceOf(found.rank), found.rank
 	}
 	var none T
 	if p.target == none {
 		c.ignore(path)
+	} else {
+		p.typ = p.target.target().Field.Type
 	}
 	if len(c.members) < 10_000 { // every line may have other keys
 		c.members[path] = p
+		c.paths = append(c.paths, path)
 	}
 	return p
 }

@@ -2,6 +2,7 @@ package rows
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -63,9 +64,26 @@ func orderIn(text string) order {
 	return eitherOrder
 }
 
+// groupOrFraction matches a number that is another one if its separator is that of decimals.
+var groupOrFraction = regexp.MustCompile(`^[0-9]{1,3}[.,][0-9]{3}$`)
+
+// isTwoDays reports whether a date is another day if its month comes first.
+func isTwoDays(text string) bool {
+	m := threeNumbers.FindStringSubmatch(strings.TrimSpace(text))
+	if m == nil || m[2] == "." || m[1] == m[3] {
+		return false
+	}
+	first, _ := strconv.Atoi(m[1])
+	second, _ := strconv.Atoi(m[3])
+	return first != second && first >= 1 && first <= 12 && second >= 1 && second <= 12
+}
+
 // parseDate returns a date as people write it in the form 2006-01-02. A time that follows it is dropped.
 func parseDate(text string, s Style) (string, bool) {
 	text = strings.Join(strings.Fields(strings.Map(visible, text)), " ")
+	if date, ok := serial(text); ok {
+		return date, true
+	}
 	if len(text) > 60 || !strings.ContainsAny(text, "0123456789") {
 		return "", false
 	}
@@ -92,6 +110,16 @@ func parseDate(text string, s Style) (string, bool) {
 		return date(m[3], monthNumber(m[1]), m[2])
 	}
 	return "", false
+}
+
+// serial returns the date that a spreadsheet counts as days since 1900, if it is from 1954 to 2119.
+func serial(text string) (string, bool) {
+	n, err := strconv.ParseFloat(strings.Replace(text, ",", ".", 1), 64)
+	if err != nil || len(text) < 5 || n < 20_000 || n > 80_000 || strings.ContainsAny(text, "eExX+_ ") {
+		return "", false
+	}
+	date, ok := serialDate(math.Floor(n), false)
+	return date, ok
 }
 
 func monthNumber(word string) string {

@@ -18,6 +18,7 @@ type Inspection struct {
 	Columns        []InspectedColumn `json:"columns"`
 	Mapping        map[string]string `json:"mapping"`
 	CustomFields   []NeededField     `json:"custom_fields"`
+	Questions      []Question        `json:"questions"` // about the rows that were read
 }
 
 // InspectedColumn is a column of a table. Field and Confidence are empty if it sets no field.
@@ -49,6 +50,7 @@ func (c *Columns[T]) Inspect(t *Reader) Inspection {
 		Delimiter: t.Delimiter(), Encodings: Encodings(), Sheets: []string{}, Columns: []InspectedColumn{}, Mapping: map[string]string{}, CustomFields: []NeededField{},
 	}
 	sample := t.Sample()
+	in.Questions = append([]Question{}, c.Questions()...)
 	in.Encoding, in.EncodingUnsure = t.Encoding(), t.EncodingUnsure()
 	if names, read := t.Sheets(); names != nil {
 		in.Sheets, in.Sheet = names, read
@@ -96,7 +98,7 @@ func (c *Columns[T]) sampledMembers(sample []Row) (places []column[T], values []
 				}
 				size += len(at)
 				index[at] = i
-				places, values = append(places, c.member(at)), append(values, nil)
+				places, values = append(places, *c.member(at)), append(values, nil)
 			}
 			if text := strings.TrimFunc(show(m.Value), isBlank); text != "" {
 				values[i] = append(values[i], text)

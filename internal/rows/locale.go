@@ -12,6 +12,8 @@ import (
 type Style struct {
 	Comma    bool // the decimal separator is a comma, as in 1.250,50
 	DayFirst bool // 03/11/2025 is in November
+	// Unit is what numbers count that do not say so, such as 1000, or 0.
+	Unit float64
 }
 
 // english writes 1,250.50 and, where nothing says otherwise, the month first.
@@ -39,36 +41,6 @@ func ParseLocale(locale string) (Style, error) {
 	isPoint := slices.Contains(pointLanguages, base.String()) || slices.Contains(pointRegions, region)
 	isMonth := slices.Contains(monthRegions, region) || base.String() == "en" && region == ""
 	return Style{Comma: !isPoint, DayFirst: !isMonth}, nil
-}
-
-// styleOf decides how a column is written by its values, or else by those of the other columns, or
-// else by the delimiter: spreadsheets separate cells by semicolons where the comma separates decimals.
-func styleOf(column, all []string, delimiter byte) Style {
-	s := Style{Comma: delimiter == ';', DayFirst: delimiter == ';'}
-	for _, values := range [][]string{all, column} {
-		var comma, point, day, month int
-		for _, v := range values {
-			switch decimalIn(v) {
-			case ',':
-				comma++
-			case '.':
-				point++
-			}
-			switch orderIn(v) {
-			case dayMonth:
-				day++
-			case monthDay:
-				month++
-			}
-		}
-		if comma != point {
-			s.Comma = comma > point
-		}
-		if day != month {
-			s.DayFirst = day > month
-		}
-	}
-	return s
 }
 
 // decimalIn returns the decimal separator that a number unmistakably has, or 0.

@@ -52,6 +52,25 @@ func parseNumber(text string, s Style) (float64, bool) {
 	return n * factor, ok
 }
 
+// unitInName matches what a number counts at the end of the name of a column: (in 000s USD), in Tsd. €, [k€], Mio. EUR.
+var unitInName = regexp.MustCompile(`(?i)^(.+?)[\s(\[,/-]+(?:in\s+|en\s+)?(?:(?:€|\$|£|eur|usd|us\$|gbp|chf)\s*)?('?000s?|tsd\.?|t|k|thousands?|tausend|mio\.?|m|mn|mm|millions?|millionen|millones|milliers|miles|mrd\.?|bn|billions?)?(?:\s*(?:de\s+|of\s+|d')?(?:€|\$|£|euros?|eur|usd|us\$|us dollars|dollars|gbp|chf))?[\s)\]]*$`)
+
+// unitOf returns what the name of a column says that its numbers count, and the name without it.
+func unitOf(name string) (unit float64, rest string) {
+	m := unitInName.FindStringSubmatch(name)
+	if m == nil {
+		return 0, name
+	}
+	switch word := strings.ToLower(m[2]); word {
+	case "":
+		return 1, m[1]
+	case "000", "000s", "'000", "'000s", "milliers", "miles", "thousands":
+		return 1e3, m[1]
+	default:
+		return factors[word], m[1]
+	}
+}
+
 func withoutVague(text string) string {
 	for _, word := range vague {
 		if rest, has := strings.CutPrefix(text, word); has {
@@ -99,6 +118,9 @@ func quantity(text string, s Style) (n, factor float64, ok bool) {
 		case !units[word] && !isGluedUnit(word, &factor, i):
 			return 0, 0, false
 		}
+	}
+	if factor == 1 && s.Unit > 0 {
+		factor = s.Unit
 	}
 	n, ok = plainNumber(literal, s)
 	if negative {

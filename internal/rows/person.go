@@ -34,15 +34,16 @@ func Email(text string) (first string, others []string, ok bool) {
 	return unique[0], unique[1:], true
 }
 
-// emailsIn returns the addresses at the beginning of a text, also after a label such as "private:". In "ann lee@x.example"
-// it finds none, because that is a mistyped address and not that of lee.
+// emailsIn returns the addresses in a text, also after a label such as "private:". A blank separates only whole addresses:
+// in "ann lee@x.example" and "ann@x.examp le" it finds none, because these are mistyped addresses and not those of lee and ann.
 func emailsIn(text string) (emails []string) {
 	for _, word := range strings.Fields(text) {
 		email := withoutMailto(strings.Trim(word, `"'.:`))
-		if address.IsEmail(email) && strings.Contains(address.DomainOf(email), ".") {
+		switch {
+		case address.IsEmail(email) && strings.Contains(address.DomainOf(email), "."):
 			emails = append(emails, email)
-		} else if !strings.HasSuffix(word, ":") {
-			break
+		case !strings.HasSuffix(word, ":"):
+			return nil
 		}
 	}
 	return emails

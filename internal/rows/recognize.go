@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"prospector/internal/address"
+	"prospector/internal/match"
 	"prospector/internal/shape"
 )
 
@@ -88,6 +89,20 @@ func (n *names) find(name string) *knownName {
 	return &found[0]
 }
 
+// rank returns the rank of a column for a field. A column that the table of headers does not have comes first, because
+// somebody mapped it.
+func (n *names) rank(name, field string) int {
+	for _, known := range n.all(name) {
+		if known.field == field {
+			return known.rank
+		}
+	}
+	return 0
+}
+
+// guessedRank is the rank of a column that was recognized by its content.
+const guessedRank = 10_000
+
 // all returns the fields that a column with this name may set, the most probable first.
 func (n *names) all(name string) []knownName {
 	found := slices.Clone(n.folded[foldHeader(name)])
@@ -107,7 +122,7 @@ type candidate struct {
 
 // place decides which fields the columns of a CSV file set: what the mapping says, or else the best
 // column for each field.
-func (c *Columns[T]) place(sample []Row, delimiter byte) {
+func (c *Columns[T]) place(sample []Row) {
 	values := sampleOf(sample, len(c.columns))
 	c.values = values
 	c.places = make([]column[T], len(c.columns))
@@ -116,10 +131,16 @@ func (c *Columns[T]) place(sample []Row, delimiter byte) {
 	for i, name := range c.columns {
 		c.places[i].name = name
 		if field, mapped := c.mapping[name]; mapped && slices.Index(c.columns, name) == i {
-			c.set(i, field, Exact, done)
+			c.set(i, knownName{field, c.names.rank(name, field)}, Exact, done)
 			continue
 		}
 		found := c.names.all(name)
+		if unit, of := unitOf(name); len(found) == 0 && unit > 0 {
+			found = slices.DeleteFunc(c.names.all(of), func(k knownName) bool {
+				return c.fields.Targets[k.field].target().Field.Type != shape.TypeNumber
+			})
+			c.places[i].unit = unit
+		}
 		if exact := c.names.find(name); exact != nil {
 			found = append([]knownName{*exact}, found...)
 		}
@@ -141,13 +162,22 @@ func (c *Columns[T]) place(sample []Row, delimiter byte) {
 	for _, one := range list {
 		isShown := one.field == "add_tags" && one.rank > 0 && done["tags"] // beside their ids
 		if c.isFree(one.at, one.field, done) && !isShown {
-			c.set(one.at, one.field, confidenceOf(one.rank), done)
+			c.set(one.at, knownName{one.field, one.rank}, confidenceOf(one.rank), done)
 		}
 	}
 	c.placeNames(done)
 	c.guess(values, done)
-	c.decideStyles(values, delimiter)
+	c.share(list)
 	var none T
+	for i := range c.places {
+		if p := &c.places[i]; p.target != none {
+			p.typ = p.target.target().Field.Type
+		}
+		for _, v := range values[i] {
+			c.places[i].note(v)
+		}
+	}
+	c.decide()
 	for _, p := range c.places {
 		if p.target == none {
 			c.ignore(p.name)
@@ -164,11 +194,29 @@ func (c *Columns[T]) Check() error {
 	return invalid("mapping", "no column is a field of %s: %s; map the columns to fields", c.fields.Entity, listed(c.columns))
 }
 
-func (c *Columns[T]) set(at int, field string, confidence Confidence, done map[string]bool) {
+func (c *Columns[T]) set(at int, known knownName, confidence Confidence, done map[string]bool) {
 	p := &c.places[at]
-	p.target, p.confidence = c.fields.Targets[field], confidence
-	if field != "" {
-		done[field] = true
+	p.target, p.confidence, p.rank = c.fields.Targets[known.field], confidence, known.rank
+	if known.field != "" {
+		done[known.field] = true
+	}
+}
+
+// share lets the columns that are left set a field that another column sets, in rows in which that one has no value.
+func (c *Columns[T]) share(list []candidate) {
+	var none T
+	for _, one := range list {
+		p := &c.places[one.at]
+		if p.target == none && !c.mapped[one.field] && !c.plain && one.field != "id" && one.field != "add_tags" {
+			p.target, p.confidence, p.rank = c.fields.Targets[one.field], confidenceOf(one.rank), one.rank
+		}
+	}
+	count := map[T]int{}
+	for _, p := range c.places {
+		count[p.target]++
+	}
+	for i := range c.places {
+		c.places[i].isShared = count[c.places[i].target] > 1
 	}
 }
 
@@ -181,6 +229,9 @@ func (c *Columns[T]) isFree(at int, field string, done map[string]bool) bool {
 // fits reports whether the values of a column can be those of a field: references are ids.
 func (c *Columns[T]) fits(field string, values []string) bool {
 	t := c.fields.Targets[field].target()
+	if t.Column == "title" && mostly(values, isSalutation) {
+		return false
+	}
 	isID := t.Field.Type == shape.TypeReference && !t.List && t.Column == t.Field.Key || t.Member == "id" && t.Field.Type != shape.TypeText
 	if !isID || len(values) == 0 {
 		return true
@@ -189,6 +240,12 @@ func (c *Columns[T]) fits(field string, values []string) bool {
 		_, err := shape.ParseID(strings.TrimSpace(v))
 		return err == nil
 	})
+}
+
+// isSalutation reports whether a text consists of forms of address and academic titles.
+func isSalutation(text string) bool {
+	words := strings.Fields(text)
+	return len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return !match.IsTitle(strings.Trim(w, ",")) })
 }
 
 // placeNames decides what a column that is only called name contains: the other half of the name if one
@@ -201,9 +258,9 @@ func (c *Columns[T]) placeNames(done map[string]bool) {
 		}
 		switch first, last := done["first_name"], done["last_name"]; {
 		case first && !last:
-			c.set(i, "last_name", Known, done)
+			c.set(i, knownName{"last_name", p.rank}, Known, done)
 		case last && !first:
-			c.set(i, "first_name", Known, done)
+			c.set(i, knownName{"first_name", p.rank}, Known, done)
 		}
 	}
 }
@@ -243,7 +300,7 @@ func (c *Columns[T]) guess(values [][]string, done map[string]bool) {
 		for i := range c.places {
 			_, mapped := c.mapping[c.places[i].name]
 			if !mapped && c.isFree(i, one.field, done) && mostly(values[i], one.is) {
-				c.set(i, one.field, Guessed, done)
+				c.set(i, knownName{one.field, guessedRank}, Guessed, done)
 			}
 		}
 	}
@@ -277,30 +334,4 @@ func sampleOf(sample []Row, columns int) [][]string {
 		}
 	}
 	return values
-}
-
-// decideStyles decides how the numbers and dates of each column are written.
-func (c *Columns[T]) decideStyles(values [][]string, delimiter byte) {
-	var all []string // of the columns with numbers and dates
-	isStyled := func(i int) bool {
-		var none T
-		if c.places[i].target == none {
-			return false
-		}
-		typ := c.places[i].target.target().Field.Type
-		return typ == shape.TypeNumber || typ == shape.TypeDate
-	}
-	for i := range c.places {
-		if isStyled(i) {
-			all = append(all, values[i]...)
-		}
-	}
-	for i := range c.places {
-		switch {
-		case c.locale != nil:
-			c.places[i].style = *c.locale
-		case isStyled(i):
-			c.places[i].style = styleOf(values[i], all, delimiter)
-		}
-	}
 }

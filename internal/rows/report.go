@@ -161,7 +161,10 @@ func shortenTo(s string, limit int) string {
 // String describes a group in one line.
 func (p Problem) String() string {
 	text := p.Message
-	if p.Column != "" {
+	switch {
+	case p.Column != "" && p.Value == "":
+		text = fmt.Sprintf("%s %s", listed([]string{p.Column}), p.Message)
+	case p.Column != "":
 		text = fmt.Sprintf("%s: %q %s", listed([]string{p.Column}), p.Value, p.Message)
 	}
 	if p.Count == 1 {

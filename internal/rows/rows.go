@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -78,6 +79,8 @@ type Reader struct {
 	release func()
 	book    *workbook // nil unless the file is a spreadsheet
 	next    func() (Row, error)
+	coming  []Row // the next rows, up to lastRows
+	after   error // why there are no more after them
 	end     error // why there are no more rows
 	isCSV   bool
 	line    int    // the number of the next line
@@ -268,8 +271,57 @@ func (t *Reader) read() (row Row, err error) {
 	if t.end != nil {
 		return row, t.end
 	}
-	row, t.end = t.next()
-	return row, t.end
+	for t.after == nil && len(t.coming) < lastRows {
+		if row, err = t.next(); err != nil {
+			t.after = err
+			t.markTotals()
+			break
+		}
+		t.coming = append(t.coming, row)
+	}
+	if len(t.coming) == 0 {
+		t.end = t.after
+		return Row{}, t.end
+	}
+	row, t.coming = t.coming[0], t.coming[1:]
+	return row, nil
+}
+
+// lastRows is how many rows at the end may be rows of totals.
+const lastRows = 3
+
+// totalWords begin a row of totals, in lower case.
+var totalWords = []string{"total", "totals", "grand total", "sum", "gesamt", "gesamtsumme", "summe", "insgesamt", "somme", "total général", "suma", "total general"}
+
+var errTotals = errors.New("is a row of totals")
+
+// markTotals marks the rows of totals among the last.
+func (t *Reader) markTotals() {
+	for i := range t.coming {
+		if row := &t.coming[i]; t.Columns != nil && row.Err == nil && row.isTotals() {
+			row.Err = errTotals
+		}
+	}
+}
+
+var isDomain = regexp.MustCompile(`[a-z0-9]\.[a-z]{2,}(/|$)`)
+
+// isTotals reports whether the first value of a row is such a word, and no value is an address.
+func (r *Row) isTotals() bool {
+	first := ""
+	for _, c := range r.Cells {
+		lower := strings.ToLower(strings.TrimSpace(c))
+		if first == "" {
+			first = lower
+		}
+		if strings.Contains(lower, "@") || strings.Contains(lower, "://") || isDomain.MatchString(lower) {
+			return false
+		}
+	}
+	return slices.ContainsFunc(totalWords, func(word string) bool {
+		rest, has := strings.CutPrefix(first, word)
+		return has && strings.Trim(rest, " :=#.,()-0123456789") == ""
+	})
 }
 
 // nextLine reads the next row of CSV or JSON lines.

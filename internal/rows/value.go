@@ -1,9 +1,11 @@
 package rows
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -35,6 +37,7 @@ const (
 	notText      = "is not text in the encoding of the file"
 	onlyFirst    = "is a further address; only the first is kept"
 	onlyFirstOf  = "is a further value; only the first is kept"
+	otherColumn  = "was left out: another column sets this field"
 	notAddress   = "is not an email address"
 	notLinkedIn  = "is not a LinkedIn URL"
 )
@@ -76,7 +79,14 @@ func (t *Target) fromText(text string, s Style) (v shape.Value, dropped []Droppe
 	}
 	switch t.Field.Type {
 	case shape.TypeNumber:
+		if t.Field.Integer && groupOrFraction.MatchString(bare) { // whole numbers have no decimals
+			bare = strings.NewReplacer(".", "", ",", "").Replace(bare)
+		}
 		if v = number(bare, s); v.Kind == shape.Num {
+			if t.isYear() && !isPossibleYear(v.Text) {
+				drop(text, "is not a year from 1500 to next year", false)
+				return shape.Value{}, dropped
+			}
 			return v, nil
 		}
 		message := "is not a number"
@@ -127,6 +137,9 @@ func (t *Target) fromText(text string, s Style) (v shape.Value, dropped []Droppe
 				return v, dropped
 			}
 			return str(bare), nil
+		case strings.HasSuffix(t.Member, "phone_number") && cutShort.MatchString(bare):
+			drop(text, "is a number that a spreadsheet has cut short", false)
+			return v, dropped
 		case isName:
 			return str(oneLine(bare)), nil
 		}
@@ -135,11 +148,22 @@ func (t *Target) fromText(text string, s Style) (v shape.Value, dropped []Droppe
 	return str(bare), nil
 }
 
+// cutShort matches a number with an exponent, such as 4.91511E+12.
+var cutShort = regexp.MustCompile(`^[0-9]+([.,][0-9]+)?[eE]\+?[0-9]+$`)
+
+func (t *Target) isYear() bool { return t.Field.Integer && strings.HasSuffix(t.Member, "founded_year") }
+
+// isPossibleYear reports whether something can have been founded in a year.
+func isPossibleYear(text string) bool {
+	year, err := strconv.ParseFloat(text, 64)
+	return err == nil && year >= 1500 && year <= float64(time.Now().Year()+1)
+}
+
 func str(s string) shape.Value { return shape.Value{Kind: shape.String, Text: s} }
 
 // number converts the text of a number. Text that is not a number stays a string.
 func number(text string, s Style) shape.Value {
-	if jsonNumber.MatchString(text) && (!s.Comma || !strings.Contains(text, ".")) {
+	if jsonNumber.MatchString(text) && s.Unit == 0 && (!s.Comma || !strings.Contains(text, ".")) {
 		return shape.Value{Kind: shape.Num, Text: text}
 	}
 	if n, ok := parseNumber(text, s); ok {

@@ -27,10 +27,20 @@ var noValues = map[string]bool{
 	"keine": true, "aucun": true, "ninguno": true,
 }
 
+// programNulls are what programs write where they have no value, exactly. Null and Nan are names, and NULL is none.
+var programNulls = map[string]bool{
+	"NULL": true, "null": true, "nan": true, "NaN": true, "None": true, "undefined": true, `\N`: true, "#N/A": true, "#N/A N/A": true,
+	"#DIV/0!": true, "#NAME?": true, "#NULL!": true, "#NUM!": true, "#REF!": true, "#VALUE!": true, "#SPILL!": true, "#CALC!": true,
+	"#FIELD!": true, "#BLOCKED!": true, "#CONNECT!": true, "#UNKNOWN!": true, "#GETTING_DATA": true, "#BUSY!": true, "#ERROR!": true,
+}
+
 // isNoValue reports whether a text stands for no value. In names only those that nobody has do.
 func isNoValue(text string, isName bool) bool {
 	if len(text) > 20 {
 		return false
+	}
+	if programNulls[text] {
+		return true
 	}
 	folded := strings.ToLower(strings.ReplaceAll(text, " ", ""))
 	mayBeName, is := noValues[folded]

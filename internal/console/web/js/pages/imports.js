@@ -59,7 +59,7 @@ export const newImportPage = {
   async load({ search }, _signal, previous) {
     const entity = Object.keys(kinds).find((name) => name === search.get('entity')) || 'contacts';
     const { fields } = await schemaOf(entity);
-    const model = Object.assign(previous || { file: null, abort: new AbortController() }, { entity, fields, form: new FormState({ match_on: 'auto', locale: 'auto', on_bad_value: 'drop_value', new_accounts: true }) });
+    const model = Object.assign(previous || { file: null, abort: new AbortController() }, { entity, fields, form: new FormState({ match_on: 'auto', locale: 'auto', date_order: '', on_bad_value: 'drop_value', new_accounts: true }) });
     model.form.draw = () => changed(model);
     if (model.file) void choose(model, model.file);
     return model;
@@ -176,7 +176,7 @@ function options({ form, entity }) {
 /** What an import takes. @param {Item} model @param {boolean} dry_run */
 function optionsOf({ entity, mapping, reading, form: { values: v } }, dry_run) {
   return {
-    entity, dry_run, ...reading, ...(entity === 'suppressions' ? {} : { match_on: v.match_on }), on_bad_value: v.on_bad_value, ...(v.locale === 'auto' ? {} : { locale: v.locale }), mapping,
+    entity, dry_run, ...reading, ...(entity === 'suppressions' ? {} : { match_on: v.match_on }), on_bad_value: v.on_bad_value, ...(v.locale === 'auto' ? {} : { locale: v.locale }), ...(v.date_order && { date_order: v.date_order }), mapping,
     create_missing: [...(v.new_tags ? ['tags'] : []), ...(v.new_accounts && entity === 'contacts' ? ['accounts'] : [])], tags: listOf(v.tags),
   };
 }
@@ -208,8 +208,15 @@ function trial(model) {
   const n = i && i.rows - i.skipped;
   return section(t('What happens'), html`${isBusy && html`<p role="status">${t('Checking the file…')} <progress aria-label=${t('Checking the file…')}></progress></p>`}
     ${!isBusy && !i && html`<p>${button(t('Check the file'), () => check(model), 'primary')}</p>`}
-    ${i && html`${i.status === 'completed' ? counts(i) : html`<p class="notice bad" role="alert">${failure(i)}</p>`}
+    ${i && html`${i.status === 'completed' ? counts(i) : i.questions?.length ? questions(model, i.questions) : html`<p class="notice bad" role="alert">${failure(i)}</p>`}
       <p class="buttons">${i.status === 'completed' && n > 0 && button(tn(n, 'Import {n} row', 'Import {n} rows'), () => run(model), 'primary')}${i.status === 'completed' && n === 0 && t('There is nothing to import.')}</p>${problems(i)}`}`);
+}
+
+/** What must be known before the file can be imported. @param {Item} model @param {Item[]} all */
+function questions({ form }, all) {
+  const answer = (/** @type {string} */ value, /** @type {string} */ label) => button(label, () => { form.values.date_order = value; form.draw(); });
+  return html`${all.map((q) => html`<p role="alert">${t('Column {name}: does the day or the month come first in {samples}?', { name: q.column, samples: q.samples.join(', ') })}</p>`)}
+    <p class="buttons">${answer('dmy', t('The day'))}${answer('mdy', t('The month'))}</p>`;
 }
 
 /** Imports the file. The upload goes on when the user leaves the page, but not when the window is closed. @param {Item} model */
