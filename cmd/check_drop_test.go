@@ -159,6 +159,8 @@ func TestRestoreRecord(t *testing.T) {
 	}
 	s.do(http.StatusConflict, c.key, "POST", "/v1/contacts", `{"email": "b@acme.example", "external_id": "ann"}`)
 	s.do(http.StatusNoContent, c.key, "DELETE", "/v1/contacts/"+c.ann, "")
+	c.p.run("restore", "--record", id, "--from", "good.backup").withoutProgress().fails(1, "is in the trash")
+	s.do(http.StatusNoContent, c.key, "DELETE", "/v1/contacts/"+c.ann+"?permanent=true", "")
 	s.do(http.StatusNoContent, c.key, "DELETE", "/v1/accounts/"+c.account, "")
 	c.p.run("restore", "--record", id, "--from", "good.backup").done().says(`Restored .*\nCleared references to records that no longer exist: account_id\n`)
 	body := string(s.do(http.StatusOK, c.key, "GET", "/v1/contacts/"+c.ann, "").body)

@@ -28,7 +28,7 @@ type ImportResult struct {
 	ID             uuid.UUID       `json:"id"`
 	DryRun         bool            `json:"dry_run"`
 	Encoding       string          `json:"encoding"`
-	EncodingUnsure bool            `json:"encoding_unsure"`
+	EncodingUnsure bool            `json:"encoding_unsure,omitempty"`
 	Delimiter      string          `json:"delimiter"`
 	Rows           int             `json:"rows"`
 	Added          int             `json:"added"`
