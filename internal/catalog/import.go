@@ -90,6 +90,7 @@ func load[T any](
 	if !slices.Contains([]string{"", record.DropValue, record.SkipRow}, o.OnBadValue) {
 		return report, nil, fmt.Errorf("on_bad_value: %q is not one of: %s, %s", o.OnBadValue, record.DropValue, record.SkipRow)
 	}
+	fields.Year = st.Now().Year()
 	columns, err := rows.NewColumns(table, o.Mapping, rows.Writing{Locale: o.Locale}, fields)
 	if err == nil {
 		err = columns.Check()

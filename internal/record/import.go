@@ -159,7 +159,7 @@ func (k *kind) importColumns(tx *store.Tx, table *rows.Reader, o ImportOptions, 
 		t.OptOut = true
 	}
 	return rows.NewColumns(table, o.Mapping, o.Writing, rows.Fields[*target]{
-		Entity: k.Entity, Targets: targets, IsReadOnly: func(name string) bool {
+		Entity: k.Entity, Targets: targets, Year: tx.Now().Year(), IsReadOnly: func(name string) bool {
 			f := k.shape.Field(name)
 			return f != nil && (f.ReadOnly || name == sourceField) || k.isNameColumn(name)
 		},

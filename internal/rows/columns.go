@@ -22,6 +22,7 @@ type targeting interface {
 type Fields[T any] struct {
 	Entity  string
 	Targets map[string]T // by name
+	Year    int          // the present one: nothing is founded after the next
 	// IsReadOnly reports whether name is a field that tables cannot set, because the service sets it. Such
 	// columns are ignored without a warning.
 	IsReadOnly func(name string) bool
@@ -91,6 +92,9 @@ func NewColumns[T targeting](t *Reader, mapping map[string]string, how Writing, 
 	c := &Columns[T]{
 		fields: fields, mapping: mapping, dateOrder: how.DateOrder, delimiter: t.comma, columns: t.Columns, names: namesOf(fields),
 		members: map[string]*column[T]{}, mapped: map[string]bool{}, objects: map[string]bool{}, ignored: map[string]bool{},
+	}
+	for _, target := range fields.Targets {
+		target.target().thisYear = fields.Year
 	}
 	if !slices.Contains([]string{"", dayFirst, monthFirst}, how.DateOrder) {
 		return nil, invalid("date_order", "%q is not one of: dmy, mdy", shorten(how.DateOrder))

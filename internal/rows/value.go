@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -24,6 +23,8 @@ type Target struct {
 	Names bool
 	// OptOut says that every value but a no means yes: the date of an opt-out, or why.
 	OptOut bool
+
+	thisYear int
 }
 
 func (t *Target) target() *Target { return t }
@@ -83,7 +84,7 @@ func (t *Target) fromText(text string, s Style) (v shape.Value, dropped []Droppe
 			bare = strings.NewReplacer(".", "", ",", "").Replace(bare)
 		}
 		if v = number(bare, s); v.Kind == shape.Num {
-			if t.isYear() && !isPossibleYear(v.Text) {
+			if t.isYear() && !t.isPossibleYear(v.Text) {
 				drop(text, "is not a year from 1500 to next year", false)
 				return shape.Value{}, dropped
 			}
@@ -154,9 +155,9 @@ var cutShort = regexp.MustCompile(`^[0-9]+([.,][0-9]+)?[eE]\+?[0-9]+$`)
 func (t *Target) isYear() bool { return t.Field.Integer && strings.HasSuffix(t.Member, "founded_year") }
 
 // isPossibleYear reports whether something can have been founded in a year.
-func isPossibleYear(text string) bool {
+func (t *Target) isPossibleYear(text string) bool {
 	year, err := strconv.ParseFloat(text, 64)
-	return err == nil && year >= 1500 && year <= float64(time.Now().Year()+1)
+	return err == nil && year >= 1500 && (t.thisYear == 0 || year <= float64(t.thisYear+1))
 }
 
 func str(s string) shape.Value { return shape.Value{Kind: shape.String, Text: s} }
