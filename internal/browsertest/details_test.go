@@ -227,7 +227,7 @@ func TestAllowedAgain(t *testing.T) {
 		b.until(`document.activeElement.id === 'inline'`)
 		b.choose("#inline", "no")
 		b.keys(kb.Tab)
-		b.shows("Running campaigns start to write at once.")
+		b.shows("Running campaigns that have not begun with this person begin at once.")
 		if out := isOut(); out != true {
 			t.Fatalf("do_not_contact is %v before the answer", out)
 		}
@@ -243,5 +243,5 @@ func TestAllowedAgain(t *testing.T) {
 	b.visit("/settings/suppressions")
 	b.until(find("td", address))
 	b.click("tr:has(td[dir=auto]) button", "Remove…")
-	b.shows("Running campaigns start to write at once.")
+	b.shows("Running campaigns that have not begun begin at once.")
 }
