@@ -30,7 +30,7 @@ func BenchmarkDuplicates(b *testing.B) {
 	}
 	fmt.Printf("\nduplicates of %d contacts, target 5 times one scan\n", n)
 	for range 3 {
-		post("/v1/contacts", `{"first_name": "Ann", "last_name": "Lee"}`)
+		post("/v1/contacts/batch", `{"records": [{"first_name": "Ann", "last_name": "Lee"}]}`)
 		start := time.Now()
 		err := s.Store.View(t.id, func(tx *store.Tx) error {
 			return s.CRM.Contacts.Table.Scan(tx, func(store.Doc[crm.Contact]) (bool, error) { return true, nil })
