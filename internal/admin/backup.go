@@ -68,7 +68,7 @@ var Backup = Operation[BackupInput, BackupResult]{
 				return b, err
 			}
 		}
-		m, err := checkCopy(ctx, compact, s.Config, s.Log, nil)
+		m, err := checkCopy(ctx, compact, s.Config, nil)
 		if err != nil {
 			return b, fmt.Errorf("no backup was made: %w (run 'prospector check' for details)", err)
 		}
@@ -111,8 +111,8 @@ func markBackup(s *service.Service, m store.Manifest) error {
 
 // checkCopy opens a copy of a store and fails if it has problems. If prepare is not nil, it then
 // writes to the copy.
-func checkCopy(ctx context.Context, dir string, cfg service.Config, log *slog.Logger, prepare func(*service.Service) error) (m store.Manifest, err error) {
-	s, err := service.OpenStore(dir, cfg, log, false)
+func checkCopy(ctx context.Context, dir string, cfg service.Config, prepare func(*service.Service) error) (m store.Manifest, err error) {
+	s, err := service.OpenStore(dir, cfg, slog.New(slog.DiscardHandler), false) // the error says what is wrong with it
 	if err != nil {
 		return m, err
 	}

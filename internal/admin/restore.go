@@ -70,7 +70,7 @@ func unpack(ctx context.Context, by Caller, file string) (records int, err error
 	if err != nil {
 		return 0, err
 	}
-	have, err := checkCopy(ctx, work, cfg, cfg.Logger(), func(s *service.Service) error {
+	have, err := checkCopy(ctx, work, cfg, func(s *service.Service) error {
 		return errors.Join(s.Outreach.HoldAll(ctx, store.HeldRestored), s.Store.BeginEpoch(ctx))
 	})
 	if err == nil && (have.Records != manifest.Records || have.Organizations != manifest.Organizations) {
