@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	"prospector/internal/admin"
 	"prospector/internal/crm"
+	"prospector/internal/imports"
 	"prospector/internal/rows"
 	"prospector/internal/shape"
 )
@@ -94,8 +96,9 @@ func importCommandOf(entity string, matches []string, example string) *cobra.Com
 		c.Flags().String("id-system", "", "the `system` whose ids external_id and account_external_id are: "+strings.Join(idSystems, ", ")+" (default: by the column)")
 		_ = c.RegisterFlagCompletionFunc("id-system", cobra.FixedCompletions(idSystems, cobra.ShellCompDirectiveNoFileComp))
 		c.Flags().StringSlice("create-missing", nil, "create what a row names and does not exist: "+strings.Join(creatable(entity), ", "))
-		if entity == "contacts" {
-			c.Flags().String("opt-outs", keepOptOuts, "whether rows can take opt-outs back: "+keepOptOuts+" or "+replaceOptOuts)
+		for _, choice := range choicesOf(entity) {
+			c.Flags().String(choice.flag, choice.values[0], choice.usage+": "+strings.Join(choice.values, ", "))
+			_ = c.RegisterFlagCompletionFunc(choice.flag, cobra.FixedCompletions(choice.values, cobra.ShellCompDirectiveNoFileComp))
 		}
 		c.Flags().StringArray("tag", nil, "`name` of a tag that every imported record gets (repeatable)")
 	}
@@ -151,11 +154,24 @@ const (
 	skipRow   = "skip_row"
 )
 
-// The values of --opt-outs.
-const (
-	keepOptOuts    = "keep"
-	replaceOptOuts = "replace"
-)
+// choice is a flag that says how rows change records that exist. Its first value is the default.
+type choice struct {
+	flag, usage string
+	values      []string
+	option      func(*imports.FileImportBody) *string
+}
+
+// choicesOf returns the flags for an entity.
+func choicesOf(entity string) []choice {
+	choices := []choice{
+		{"on-existing", "what a row does to a record that it finds", []string{"overwrite", "fill_empty", "skip"}, func(o *imports.FileImportBody) *string { return &o.OnExisting }},
+		{"existing-tags", "what becomes of the tags of a record that a row finds", []string{"add", "replace"}, func(o *imports.FileImportBody) *string { return &o.ExistingTags }},
+	}
+	if entity == "contacts" {
+		choices = append(choices, choice{"opt-outs", "whether rows can take opt-outs back", []string{"keep", "replace"}, func(o *imports.FileImportBody) *string { return &o.OptOuts }})
+	}
+	return choices
+}
 
 // creatable returns the values of --create-missing.
 func creatable(entity string) []string {
@@ -202,11 +218,12 @@ func importInput(c *cobra.Command, entity string, matches []string) (in admin.Im
 	if err := checkChoice("match-on", match, matches...); err != nil {
 		return in, err
 	}
-	if entity == "contacts" {
-		o.OptOuts, _ = flags.GetString("opt-outs")
-		if err := checkChoice("opt-outs", o.OptOuts, keepOptOuts, replaceOptOuts); err != nil {
+	for _, choice := range choicesOf(entity) {
+		value, _ := flags.GetString(choice.flag)
+		if err := checkChoice(choice.flag, value, choice.values...); err != nil {
 			return in, err
 		}
+		*choice.option(o) = value
 	}
 	system, _ := flags.GetString("id-system")
 	o.IDSystem = shape.Text(system)
@@ -293,6 +310,27 @@ func standardInput() io.ReadCloser {
 	return reader
 }
 
+func unchanged(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d unchanged", n)
+}
+
+// showChanges prints what an import would change in records that exist, with one sample of each field.
+func showChanges(w io.Writer, changes []rows.ChangedField) {
+	for _, c := range changes {
+		sample := ""
+		if len(c.Samples) > 0 {
+			s := c.Samples[0]
+			from, _ := json.Marshal(s.From)
+			to, _ := json.Marshal(s.To)
+			sample = fmt.Sprintf(", such as line %d: %s becomes %s", s.Line, from, to)
+		}
+		fmt.Fprintf(w, "%s: changed by %d rows%s\n", c.Field, c.Count, sample)
+	}
+}
+
 // showImport prints the report of an import. Warnings go to stderr, as do problems unless the report is printed as JSON.
 func showImport(c *cobra.Command, entity string, r admin.ImportResult) error {
 	if r.EncodingUnsure {
@@ -309,14 +347,18 @@ func showImport(c *cobra.Command, entity string, r admin.ImportResult) error {
 		if r.DryRun {
 			done = "Would import"
 		}
-		fmt.Fprintf(w, "%s %s: %d added, %d updated, %d skipped, %d values dropped%s%s\n", done, entity, r.Added, r.Updated, r.Skipped, r.ValuesDropped, kept(r.OptOutsKept), readAs(r.Encoding))
+		fmt.Fprintf(w, "%s %s: %d added, %d updated%s, %d skipped, %d values dropped%s%s\n",
+			done, entity, r.Added, r.Updated, unchanged(r.Unchanged), r.Skipped, r.ValuesDropped, kept(r.OptOutsKept), readAs(r.Encoding))
+		if r.DryRun {
+			showChanges(w, r.Changes)
+		}
 	})
 	switch {
 	case err == nil && len(r.Questions) > 0:
 		return asked(r.Questions)
 	case err == nil && r.Failed != "":
 		return fmt.Errorf("the import stopped early: %s; %d rows were added and %d updated before and are kept", r.Failed, r.Added, r.Updated)
-	case err != nil || r.Added+r.Updated > 0:
+	case err != nil || r.Added+r.Updated+r.Unchanged > 0:
 		return err
 	case r.Skipped == 0:
 		return errors.New("the file contains no rows; nothing was imported")

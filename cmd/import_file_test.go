@@ -181,8 +181,8 @@ func TestImportRefusals(t *testing.T) {
 			}
 		}
 		d.run("import", "contacts", "header.csv", "--org", "Acme", "--json").withoutProgress().
-			failsWithOutput(`{"id": "<id>", "dry_run": false, "encoding": "utf-8", "delimiter": ",", "rows": 0, "added": 0, "updated": 0, "skipped": 0,
-				"values_dropped": 0, "problems": [], "warnings": []}`, "the file contains no rows; nothing was imported")
+			failsWithOutput(`{"id": "<id>", "dry_run": false, "encoding": "utf-8", "delimiter": ",", "rows": 0, "added": 0, "updated": 0, "unchanged": 0, "skipped": 0,
+				"values_dropped": 0, "opt_outs_kept": 0, "changes": [], "problems": [], "warnings": []}`, "the file contains no rows; nothing was imported")
 		r := d.run("import", "contacts", "nobody.csv", "--org", "Acme").withoutProgress()
 		if r.status != 1 || r.stdout != "Imported contacts: 0 added, 0 updated, 1 skipped, 0 values dropped\n" ||
 			r.stderr != "line 2: email: required, unless linkedin_url or both first_name and last_name are set\nprospector: no row of the file is valid; nothing was imported\n" {
@@ -264,7 +264,7 @@ func TestImportsAtOnce(t *testing.T) {
 		// Two imports match the same records: one creates a record and the other finds it.
 		for range 2 {
 			running.Go(func() {
-				if r, err := d.try("import", "contacts", "one", "--org", "Acme", "--match-on", "external_id"); err != nil || r.status != 0 || !strings.Contains(r.stdout, fmt.Sprintf(" 0 added, %d updated", n)) {
+				if r, err := d.try("import", "contacts", "one", "--org", "Acme", "--match-on", "external_id"); err != nil || r.status != 0 || !strings.Contains(r.stdout, fmt.Sprintf(" 0 added, 0 updated, %d unchanged", n)) {
 					t.Errorf("%v: %d %s%s", err, r.status, r.stdout, r.stderr)
 				}
 			})

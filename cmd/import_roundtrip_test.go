@@ -103,13 +103,13 @@ func (m *market) importInto(org, entity, content string, want string, flags ...s
 	m.write("table", content)
 	r := m.run(append([]string{"import", entity, "table", "--org", org, "--json"}, flags...)...)
 	var got struct {
-		Added, Updated, Skipped int
+		Added, Updated, Unchanged, Skipped int
 		Problems                []any
 	}
 	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || r.status != 0 {
 		m.place.t.Fatalf("%s: %d %v\n%.600s\n%.600s", r.what, r.status, err, r.stdout, r.stderr)
 	}
-	if summary := fmt.Sprint(got.Added, " ", got.Updated, " ", got.Skipped, got.Problems); summary != want {
+	if summary := fmt.Sprint(got.Added, " ", got.Unchanged, " ", got.Skipped, got.Problems); summary != want {
 		m.place.t.Errorf("%s\n%.1000s\nwant %s", r.what, summary, want)
 	}
 }

@@ -25,22 +25,18 @@ type ImportInput struct {
 
 // ImportResult is the report of an import.
 type ImportResult struct {
-	ID             uuid.UUID       `json:"id"`
-	DryRun         bool            `json:"dry_run"`
-	Encoding       string          `json:"encoding"`
-	EncodingUnsure bool            `json:"encoding_unsure,omitempty"`
-	Delimiter      string          `json:"delimiter"`
-	Rows           int             `json:"rows"`
-	Added          int             `json:"added"`
-	Updated        int             `json:"updated"`
-	Skipped        int             `json:"skipped"`
-	ValuesDropped  int             `json:"values_dropped"`
-	OptOutsKept    int             `json:"opt_outs_kept,omitempty"`
-	Problems       []rows.Problem  `json:"problems"`
-	RejectsOmitted int             `json:"rejects_omitted,omitempty"`
-	Warnings       []string        `json:"warnings"`
-	Failed         string          `json:"failed,omitempty"`    // why the import stopped early
-	Questions      []rows.Question `json:"questions,omitempty"` // what has to be known before anything is imported
+	ID             uuid.UUID `json:"id"`
+	DryRun         bool      `json:"dry_run"`
+	Encoding       string    `json:"encoding"`
+	EncodingUnsure bool      `json:"encoding_unsure,omitempty"`
+	Delimiter      string    `json:"delimiter"`
+	rows.Counts
+	Changes        []rows.ChangedField `json:"changes"`
+	Problems       []rows.Problem      `json:"problems"`
+	RejectsOmitted int                 `json:"rejects_omitted,omitempty"`
+	Warnings       []string            `json:"warnings"`
+	Failed         string              `json:"failed,omitempty"`    // why the import stopped early
+	Questions      []rows.Question     `json:"questions,omitempty"` // what has to be known before anything is imported
 
 	Rejects *File `json:"rejects,omitempty"` // in the work directory
 }
@@ -107,9 +103,8 @@ func importResult(ctx context.Context, s *service.Service, org, id uuid.UUID) (r
 		doc, err := s.Imports.Imports.Get(tx, id)
 		m := doc.Record
 		r = ImportResult{
-			ID: id, DryRun: m.DryRun, Encoding: string(m.Encoding), EncodingUnsure: m.EncodingUnsure, Delimiter: string(m.Delimiter), Rows: m.Rows, Added: m.Added,
-			Updated: m.Updated, Skipped: m.Skipped, ValuesDropped: m.ValuesDropped, OptOutsKept: m.OptOutsKept, Problems: m.Problems,
-			RejectsOmitted: m.RejectsOmitted, Warnings: m.Warnings, Failed: string(m.FailureReason), Questions: m.Questions,
+			ID: id, DryRun: m.DryRun, Encoding: string(m.Encoding), EncodingUnsure: m.EncodingUnsure, Delimiter: string(m.Delimiter), Counts: m.Counts,
+			Changes: m.Changes, Problems: m.Problems, RejectsOmitted: m.RejectsOmitted, Warnings: m.Warnings, Failed: string(m.FailureReason), Questions: m.Questions,
 		}
 		return err
 	})

@@ -21,7 +21,7 @@ func described(parts ...string) string {
 
 func parts(description string) []string {
 	all := strings.Split(description, identityEnd)
-	return append(all, make([]string, max(0, 5-len(all)))...)
+	return append(all, make([]string, max(0, 4-len(all)))...)
 }
 
 // compareParts compares values that both have.
@@ -51,11 +51,7 @@ func show(description string) string {
 var contactIdentity = &record.Identity{
 	Of: func(rec any) string {
 		c := rec.(*Contact)
-		phone := ""
-		if !c.AccountID.Valid {
-			phone = string(c.PhoneNumber) // see isSameContact
-		}
-		return described(string(c.FirstName), string(c.LastName), string(c.Email), string(c.LinkedinURL), phone)
+		return described(string(c.FirstName), string(c.LastName), string(c.Email), string(c.LinkedinURL))
 	},
 	Stored: func(m *shape.Members) string {
 		first := m.Text(`"first_name":"`)
@@ -92,10 +88,6 @@ var contactIdentity = &record.Identity{
 		}
 		return record.Apart
 	},
-	Apart: func(a, b string) bool {
-		_, differ := compareParts(parts(a)[4], parts(b)[4], phoneKey)
-		return differ
-	},
 	Show: show,
 }
 
@@ -119,9 +111,8 @@ func (c *CRM) accountIdentity() *record.Identity {
 			}
 			return agrees, differs
 		},
-		Fit:   func(_, _, _, _ string) record.Fit { return record.Fits },
-		Apart: func(_, _ string) bool { return false },
-		Show:  show,
+		Fit:  func(_, _, _, _ string) record.Fit { return record.Fits },
+		Show: show,
 	}
 }
 

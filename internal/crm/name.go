@@ -18,16 +18,13 @@ import (
 // their name and country, however they are spelled. See ContactNameKey and AccountNameKey.
 const ByName = record.AlikeKey
 
-// nameEnd separates the folded name from the rest of a name key. No folded text contains it.
-const nameEnd = "\x1f"
-
 // ContactNameKey returns the key of a contact with a full name at an account, which may be none. A
 // contact without a first and a last name has no key, "".
 func ContactNameKey(first, last string, account uuid.NullUUID) string {
 	if first, last = foldText(first), foldText(last); first == "" || last == "" {
 		return ""
 	}
-	key := foldText(first+" "+last) + nameEnd
+	key := foldText(first+" "+last) + record.AlikeEnd
 	if account.Valid {
 		key += account.UUID.String()
 	}
@@ -40,7 +37,7 @@ func AccountNameKey(name, country string) string {
 	if name = foldText(name); name == "" {
 		return ""
 	}
-	return name + nameEnd + foldText(country)
+	return name + record.AlikeEnd + foldText(country)
 }
 
 func contactNameKey(c *Contact) string {

@@ -2,6 +2,7 @@ package imports
 
 import (
 	"context"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -10,7 +11,7 @@ import (
 	"prospector/store"
 )
 
-// Erase removes a person from the imports of an organization: the rows of rejects, and the texts of problems, for which
+// Erase removes a person from the imports of an organization: the rows of rejects, and the texts of problems and changes, for which
 // names returns true. names gets the cells of a row, or the texts of a problem. While an import is running, whose file may name the
 // person, the error is in_use. Erase returns how many rows and problems it removed, and can be repeated.
 func (i *Imports) Erase(ctx context.Context, org uuid.UUID, names func(cells []string) bool) (removed int, err error) {
@@ -79,9 +80,15 @@ func (i *Imports) eraseProblems(tx *store.Tx, doc store.Doc[FileImport], names f
 			removed++
 		}
 	}
+	for n := range rec.Changes {
+		c := &rec.Changes[n]
+		before := len(c.Samples)
+		c.Samples = slices.DeleteFunc(slices.Clone(c.Samples), func(s rows.ChangeSample) bool { return names(append(s.From.Texts(), s.To.Texts()...)) })
+		removed += before - len(c.Samples)
+	}
 	if removed == 0 {
 		return 0, nil
 	}
-	_, err = i.Imports.Update(tx, doc, rec, []string{"problems"})
+	_, err = i.Imports.Update(tx, doc, rec, []string{"problems", "changes"})
 	return removed, err
 }

@@ -22,28 +22,24 @@ const (
 // FileImport is the import of a file. TAM Imports are something else: they import Previews.
 type FileImport struct {
 	record.Head
-	Entity         string          `json:"entity" rule:"required,enum=contacts|accounts|suppressions"`
-	DryRun         bool            `json:"dry_run" doc:"Nothing is written. The counts and problems are those that the import would have."`
-	FileName       shape.Text      `json:"file_name"`
-	FileBytes      int             `json:"file_bytes" doc:"The size of the file."`
-	Encoding       shape.Text      `json:"encoding" doc:"The encoding of the file, detected unless it was given."`
-	EncodingUnsure bool            `json:"encoding_unsure" doc:"Another encoding is almost as probable. If letters are wrong, import the file with the right encoding."`
-	Delimiter      shape.Text      `json:"delimiter" doc:"What separates the cells of a CSV file. Null for other formats."`
-	Status         Status          `json:"status" rule:"required,enum=running|completed|failed|cancelled" doc:"An import is running from the start of its upload."`
-	Progress       shape.Number    `json:"progress" doc:"From 0 to 1."`
-	Rows           int             `json:"rows" doc:"The rows that were read: the sum of added, updated and skipped."`
-	Added          int             `json:"added"`
-	Updated        int             `json:"updated" doc:"Rows that matched an existing record."`
-	Skipped        int             `json:"skipped" doc:"Rows that were not imported. GET …/rejects returns them."`
-	ValuesDropped  int             `json:"values_dropped" doc:"Values that could not be read and were left out of rows that were imported."`
-	OptOutsKept    int             `json:"opt_outs_kept" doc:"Rows that say that somebody has not opted out who has. The opt-out stays."`
-	Problems       []rows.Problem  `json:"problems" doc:"Why rows were skipped and values were dropped, in at most 1,000 groups. While the import is running, they may be a second old."`
-	RejectsOmitted int             `json:"rejects_omitted" doc:"Skipped rows that the rejects do not contain, because they would have more than 64 MiB."`
-	Warnings       []string        `json:"warnings" doc:"Columns and sheets that were ignored."`
-	UserID         uuid.NullUUID   `json:"user_id" label:"User ID" doc:"The user of the API key or session that started the import. Null for an import on the command line."`
-	FinishedAt     shape.Time      `json:"finished_at"`
-	FailureReason  shape.Text      `json:"failure_reason" doc:"Why the import failed. Rows that were imported before stay. ambiguous_dates means that nothing was imported, and that questions must be answered."`
-	Questions      []rows.Question `json:"questions" doc:"What must be known before the file can be imported. Send it again with the answers: date_order for ambiguous_dates."`
+	Entity         string       `json:"entity" rule:"required,enum=contacts|accounts|suppressions"`
+	DryRun         bool         `json:"dry_run" doc:"Nothing is written. The counts and problems are those that the import would have."`
+	FileName       shape.Text   `json:"file_name"`
+	FileBytes      int          `json:"file_bytes" doc:"The size of the file."`
+	Encoding       shape.Text   `json:"encoding" doc:"The encoding of the file, detected unless it was given."`
+	EncodingUnsure bool         `json:"encoding_unsure" doc:"Another encoding is almost as probable. If letters are wrong, import the file with the right encoding."`
+	Delimiter      shape.Text   `json:"delimiter" doc:"What separates the cells of a CSV file. Null for other formats."`
+	Status         Status       `json:"status" rule:"required,enum=running|completed|failed|cancelled" doc:"An import is running from the start of its upload."`
+	Progress       shape.Number `json:"progress" doc:"From 0 to 1."`
+	rows.Counts
+	Changes        []rows.ChangedField `json:"changes" doc:"What rows changed in records that they found, by field."`
+	Problems       []rows.Problem      `json:"problems" doc:"Why rows were skipped and values were dropped, in at most 1,000 groups. While the import is running, they may be a second old."`
+	RejectsOmitted int                 `json:"rejects_omitted" doc:"Skipped rows that the rejects do not contain, because they would have more than 64 MiB."`
+	Warnings       []string            `json:"warnings" doc:"Columns and sheets that were ignored."`
+	UserID         uuid.NullUUID       `json:"user_id" label:"User ID" doc:"The user of the API key or session that started the import. Null for an import on the command line."`
+	FinishedAt     shape.Time          `json:"finished_at"`
+	FailureReason  shape.Text          `json:"failure_reason" doc:"Why the import failed. Rows that were imported before stay. ambiguous_dates means that nothing was imported, and that questions must be answered."`
+	Questions      []rows.Question     `json:"questions" doc:"What must be known before the file can be imported. Send it again with the answers: date_order for ambiguous_dates."`
 
 	private importPrivate
 }
@@ -78,6 +74,8 @@ type FileImportBody struct {
 	CreateMissing []string              `json:"create_missing" rule:"enum=tags|accounts,maxlen=2" doc:"Which records are created if a row names one that does not exist."`
 	OnBadValue    string                `json:"on_bad_value" rule:"default=drop_value,enum=drop_value|skip_row" doc:"What happens when the value of an optional field cannot be read."`
 	OptOuts       string                `json:"opt_outs" rule:"default=keep,enum=keep|replace" doc:"keep, the default, never takes an opt-out back, whatever a row says. replace does, and removes suppressions with the reason opted_out; it requires admin access."`
+	OnExisting    string                `json:"on_existing" rule:"default=overwrite,enum=overwrite|fill_empty|skip" doc:"What a row does to a record that it finds: overwrite sets the fields for which the row has values, fill_empty sets those of them that have none, skip skips the row. Opt-outs are taken in any case."`
+	ExistingTags  string                `json:"existing_tags" rule:"default=add,enum=add|replace" doc:"add, the default, adds the tags of a row to those of a record that it finds. With replace, the record has the tags of the row only."`
 	Tags          []string              `json:"tags" rule:"maxlen=100" doc:"Names or ids of tags that every imported record gets."`
 	DryRun        bool                  `json:"dry_run" doc:"Count and report, but write nothing."`
 }
@@ -90,7 +88,7 @@ func (o *FileImportBody) record() record.ImportOptions {
 	}
 	return record.ImportOptions{
 		Mapping: mapping, MatchOn: string(o.MatchOn), Writing: rows.Writing{Locale: string(o.Locale), DateOrder: string(o.DateOrder)}, IDSystem: string(o.IDSystem), CreateMissing: o.CreateMissing,
-		OnBadValue: o.OnBadValue, OptOuts: o.OptOuts, Tags: o.Tags, DryRun: o.DryRun,
+		OnBadValue: o.OnBadValue, OptOuts: o.OptOuts, OnExisting: o.OnExisting, ExistingTags: o.ExistingTags, Tags: o.Tags, DryRun: o.DryRun,
 	}
 }
 

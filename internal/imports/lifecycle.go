@@ -90,8 +90,7 @@ func (i *Imports) finish(
 func (i *Imports) put(
 	tx *store.Tx, old store.Doc[FileImport], rec FileImport, report *rows.Report, publish bool,
 ) (doc store.Doc[FileImport], err error) {
-	rec.Rows, rec.Added, rec.Updated, rec.Skipped = report.Rows, report.Added, report.Updated, report.Skipped
-	rec.ValuesDropped, rec.OptOutsKept, rec.UpdatedAt = report.ValuesDropped, report.OptOutsKept, shape.At(tx.Now())
+	rec.Counts, rec.Changes, rec.UpdatedAt = report.Counts, report.Changes, shape.At(tx.Now())
 	if publish {
 		rec.Problems = report.Problems.List()
 	}
@@ -112,7 +111,7 @@ func (i *Imports) put(
 
 // reportOf returns the report of the rows that are imported.
 func (i *Imports) reportOf(tx *store.Tx, m *FileImport) (report rows.Report, err error) {
-	report = rows.Report{Rows: m.Rows, Added: m.Added, Updated: m.Updated, Skipped: m.Skipped, ValuesDropped: m.ValuesDropped, OptOutsKept: m.OptOutsKept}
+	report = rows.Report{Counts: m.Counts, Changes: m.Changes}
 	kept, err := i.problems.Get(tx, m.ID, 0)
 	if err == nil && kept != nil {
 		err = json.Unmarshal(kept, &report.Problems)

@@ -34,7 +34,7 @@ func TestImportsKeepOptOuts(t *testing.T) {
 		}
 	}
 	const file = "Email,Job Title,Unsubscribed\nout@x.example,CTO,false\nin@x.example,,No\nnew@x.example,,0\n"
-	run(file, "", `"added": 1, "updated": 2, "opt_outs_kept": 1`)
+	run(file, "", `"added": 1, "updated": 1, "unchanged": 1, "opt_outs_kept": 1`)
 	org.Read.Get("/v1/contacts/"+out).Has(200, `{"data": {"do_not_contact": true, "title": "CTO"}}`)
 	if got := suppressed(); got != "in@x.example manual, out@x.example opted_out" {
 		t.Errorf("suppressed: %s", got)
@@ -50,7 +50,7 @@ func TestImportsKeepOptOuts(t *testing.T) {
 
 	org.Write.Post(path, apptest.NewForm(file, `{"entity": "contacts", "opt_outs": "replace"}`)).Fails(403, "forbidden", "")
 	org.Write.Post(path, apptest.NewForm(file, `{"entity": "contacts", "opt_outs": "all"}`)).Fails(422, "validation_failed", `opt_outs: "all" is not one of: keep, replace`)
-	run(file, `, "opt_outs": "replace"`, `"updated": 3, "opt_outs_kept": 0`)
+	run(file, `, "opt_outs": "replace"`, `"updated": 1, "unchanged": 2, "opt_outs_kept": 0`)
 	org.Read.Get("/v1/contacts/"+out).Has(200, `{"data": {"do_not_contact": false}}`)
 	org.Read.Get("/v1/contacts/"+in).Has(200, `{"data": {"do_not_contact": false}}`)
 	if got := suppressed(); got != "date@x.example opted_out, in@x.example manual, skipped@x.example opted_out, why@x.example opted_out" {

@@ -147,6 +147,7 @@ func (r *run) run(ctx context.Context) error {
 	}
 	defer file.Close()
 	defer r.table.Close()
+	defer r.importer.Close()
 	reading, stop := context.WithCancel(ctx)
 	batches := make(chan batch, 1)
 	go r.prepareAll(reading, batches)
@@ -190,8 +191,10 @@ func (r *run) open(ctx context.Context) (file *os.File, err error) {
 	}
 	r.read = &countingReader{File: file}
 	if r.table, err = open(r.read, rec.private.Options.reading(string(rec.FileName))); err == nil {
+		options := rec.private.Options.record()
+		options.Scratch = i.Dir
 		err = i.store.View(r.org, func(tx *store.Tx) (err error) {
-			r.importer, err = i.crm.NewImporter(tx, rec.Entity, r.table, rec.private.Options.record())
+			r.importer, err = i.crm.NewImporter(tx, rec.Entity, r.table, options)
 			return err
 		})
 	}

@@ -2,10 +2,13 @@ package record
 
 import (
 	"bytes"
+	"errors"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
+	"prospector/internal/rows"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -13,9 +16,13 @@ import (
 // AlikeKey is the secondary key of Alike.
 const AlikeKey = "name"
 
+// AlikeEnd separates the name in a key of Alike from the rest. No folded text contains it.
+const AlikeEnd = "\x1f"
+
 // Alike compares records by something that does not identify them for certain, such as their name.
 type Alike[T any] struct {
-	// Key returns the value of the secondary key AlikeKey, or "". It contains no zero byte.
+	// Key returns the value of the secondary key AlikeKey: a name, AlikeEnd, and what else tells records apart, or "". It
+	// contains no zero byte.
 	Key     func(*T) string
 	Version string // of Key, see store.Key
 	// Prefix is how the keys of the records begin that may be the same as rec.
@@ -102,32 +109,72 @@ func importingOf[T any](k *Kind[T], r ImportRules[T]) importing {
 			return &d
 		},
 		create: func(tx *store.Tx, draft any) (uuid.UUID, bool, error) { return add(tx, *draft.(*Draft[T])) },
-		update: func(tx *store.Tx, id uuid.UUID, body shape.Value) error {
-			_, err := k.Update(tx, id, nil, body)
-			return err
-		},
-		alike: k.ops.alike, keys: k.ops.keys, identity: k.ops.identity,
+		change: k.importChange, form: k.form, bring: k.bring,
+		alike: k.ops.alike, nameOf: k.ops.nameOf, identity: k.ops.identity,
 	}
-	if k.shape.Field(externalID) != nil {
-		text := k.textField(externalID)
-		ops.externalID = func(tx *store.Tx, id uuid.UUID) (string, error) {
-			doc, err := k.Table.Get(tx, id)
-			return text(&doc.Record), err
-		}
-	}
-	if f := k.shape.Field(r.OptOut.Field); f != nil {
+	if k.shape.Field(r.OptOut.Field) != nil {
 		ops.optOut = r.OptOut
-		ops.optedOut = func(tx *store.Tx, id uuid.UUID) (bool, error) {
-			doc, err := k.Table.Get(tx, id)
-			if err != nil {
-				return false, err
-			}
-			has, _ := f.Get(&doc.Record).(bool)
-			return has, nil
-		}
 	}
 	if r.Key != nil {
 		ops.key = func(rec any) string { return r.Key(rec.(*T)) }
 	}
 	return ops
+}
+
+// importChange updates a record with the body that edit makes for it, and returns what that changed.
+func (k *Kind[T]) importChange(tx *store.Tx, id uuid.UUID, edit func(rec any) (shape.Value, error)) ([]rows.Change, error) {
+	old, err := k.Get(tx, id)
+	if err != nil {
+		return nil, err
+	}
+	body, err := edit(&old.Record)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := k.change(tx, old, body)
+	if err != nil {
+		return nil, err
+	}
+	fields := k.shape.Diff(&old.Record, &doc.Record)
+	if len(fields) == 0 {
+		return nil, nil
+	}
+	var from, to map[string]shape.Value
+	if err := errors.Join(json.Unmarshal(old.JSON, &from), json.Unmarshal(doc.JSON, &to)); err != nil {
+		return nil, err
+	}
+	changes := make([]rows.Change, len(fields))
+	for i, field := range fields {
+		changes[i] = rows.Change{Field: field, From: from[field], To: to[field]}
+		if f := k.shape.Field(field); f != nil && f.Ref != "" {
+			changes[i].From, changes[i].To = k.withNames(tx, f.Ref, from[field]), k.withNames(tx, f.Ref, to[field])
+		}
+	}
+	return changes, nil
+}
+
+// withNames returns ids with the names of the records instead, for people to read.
+func (k *kind) withNames(tx *store.Tx, entity string, ids shape.Value) shape.Value {
+	switch ids.Kind {
+	case shape.String:
+		id, err := shape.ParseID(ids.Text)
+		if err != nil {
+			return ids
+		}
+		referred := k.set.find(entity)
+		if referred == nil { // users
+			return ids
+		}
+		public, err := referred.table.Public(tx, id)
+		if members := shape.NewMembers(string(public)); err == nil && members.Text(`"name":"`) != "" {
+			ids.Text = members.Text(`"name":"`)
+		}
+	case shape.List:
+		items := make([]shape.Value, len(ids.Items))
+		for i, id := range ids.Items {
+			items[i] = k.withNames(tx, entity, id)
+		}
+		ids.Items = items
+	}
+	return ids
 }

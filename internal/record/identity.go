@@ -10,7 +10,7 @@ import (
 )
 
 // Identity compares what is known of a stored record and of a row that an import takes for the same. Both are described by a
-// text, so that a dry run can remember the rows that it would have added.
+// text.
 type Identity struct {
 	Of     func(rec any) string // rec is a pointer
 	Stored func(*shape.Members) string
@@ -18,8 +18,6 @@ type Identity struct {
 	Agrees func(a, b string) (agrees, differs bool)
 	// Fit says how well two records that share the value of a match field can be one.
 	Fit func(field, value, a, b string) Fit
-	// Apart reports whether two rows of one name are not about the same, by what Agrees does not compare.
-	Apart func(a, b string) bool
 	// Show returns a description as people read it.
 	Show func(string) string
 }

@@ -27,6 +27,13 @@ const (
 
 	KeepOptOuts    = "keep"    // an opt-out stays, whatever a row says
 	ReplaceOptOuts = "replace" // a row can take an opt-out back
+
+	Overwrite    = "overwrite"  // a row changes the record that it finds
+	FillEmpty    = "fill_empty" // it sets only the fields that have no value
+	SkipExisting = "skip"       // it changes nothing
+
+	AddTags     = "add"     // a record keeps its tags
+	ReplaceTags = "replace" // a record gets the tags of the row only
 )
 
 // ImportOptions decide how the rows of a table become records.
@@ -49,10 +56,16 @@ type ImportOptions struct {
 	OnBadValue string
 	// OptOuts is KeepOptOuts or ReplaceOptOuts. "" means KeepOptOuts.
 	OptOuts string
+	// OnExisting is Overwrite, FillEmpty or SkipExisting. "" means Overwrite.
+	OnExisting string
+	// ExistingTags is AddTags or ReplaceTags. "" means AddTags.
+	ExistingTags string
 	// Tags are names or ids of tags that every record gets.
 	Tags []string
 	// DryRun says that nothing is written.
 	DryRun bool
+	// Scratch is the directory for the temporary file of a dry run.
+	Scratch string
 }
 
 // Importer converts the rows of a table to records and writes them. Columns are fields of the kind,
@@ -79,20 +92,21 @@ type importing struct {
 	// refer sets references in a copy of a draft.
 	refer  func(draft any, refs shape.Value) any
 	create func(tx *store.Tx, draft any) (id uuid.UUID, created bool, err error)
-	update func(tx *store.Tx, id uuid.UUID, body shape.Value) error
-	// alike finds a record by Rules.Alike, and keys returns the keys by which it is found. Both are nil
-	// if the kind has no such rule.
-	alike func(tx *store.Tx, rec any) (uuid.UUID, bool, error)
-	keys  func(rec any) (key, prefix string)
-	// externalID returns the external id of a record. It is nil if the kind has none.
-	externalID func(tx *store.Tx, id uuid.UUID) (string, error)
+	// change updates a record with the body that edit makes for it.
+	change func(tx *store.Tx, id uuid.UUID, edit func(rec any) (shape.Value, error)) ([]rows.Change, error)
+	// form and bring are for dry runs.
+	form  func(tx *store.Tx, id uuid.UUID) (rec any, form *dryForm, err error)
+	bring func(tx *store.Tx, form *dryForm) (refers []uuid.UUID, err error)
+	// alike finds a record by Rules.Alike, and nameOf returns the key by which it is found. Both are nil if the kind has no such
+	// rule.
+	alike  func(tx *store.Tx, rec any) (uuid.UUID, bool, error)
+	nameOf func(rec any) string
 	// identity is Rules.Identity, or nil.
 	identity *Identity
 	// key is ImportRules.Key, or nil.
 	key func(rec any) string
-	// optOut is ImportRules.OptOut, and optedOut reports whether a stored record has it.
-	optOut   OptOut
-	optedOut func(tx *store.Tx, id uuid.UUID) (bool, error)
+	// optOut is ImportRules.OptOut.
+	optOut OptOut
 }
 
 // target is the field that a column sets.
@@ -134,7 +148,7 @@ func (k *Kind[T]) NewImporter(
 ) (*Importer, error) {
 	im := &Importer{kind: &k.kind, options: o, systems: map[string]string{}, importing: importingOf(k, r)}
 	if o.DryRun {
-		im.dry = newDryRun()
+		im.dry = newDryRun(o.Scratch)
 	}
 	if err := im.check(); err != nil {
 		return nil, err
@@ -192,11 +206,18 @@ func (im *Importer) check() error {
 	if fields == nil {
 		im.match = nil
 	}
-	if !slices.Contains([]string{"", DropValue, SkipRow}, o.OnBadValue) {
-		p.Invalid("on_bad_value", "%s is not one of: %s, %s", shape.Quote(o.OnBadValue), DropValue, SkipRow)
-	}
-	if !slices.Contains([]string{"", KeepOptOuts, ReplaceOptOuts}, o.OptOuts) {
-		p.Invalid("opt_outs", "%s is not one of: %s, %s", shape.Quote(o.OptOuts), KeepOptOuts, ReplaceOptOuts)
+	for _, choice := range []struct {
+		option, value string
+		of            []string
+	}{
+		{"on_bad_value", o.OnBadValue, []string{DropValue, SkipRow}},
+		{"opt_outs", o.OptOuts, []string{KeepOptOuts, ReplaceOptOuts}},
+		{"on_existing", o.OnExisting, []string{Overwrite, FillEmpty, SkipExisting}},
+		{"existing_tags", o.ExistingTags, []string{AddTags, ReplaceTags}},
+	} {
+		if choice.value != "" && !slices.Contains(choice.of, choice.value) {
+			p.Invalid(choice.option, "%s is not one of: %s", shape.Quote(choice.value), strings.Join(choice.of, ", "))
+		}
 	}
 	for _, entity := range o.CreateMissing {
 		if !slices.Contains([]string{"tags", "accounts"}, entity) {
@@ -229,6 +250,9 @@ func (im *Importer) checkTags(tx *store.Tx) error {
 	}
 	return p.Err()
 }
+
+// Close removes the temporary file of a dry run.
+func (im *Importer) Close() error { return im.dry.close() }
 
 func (im *Importer) mayCreate(k *kind) bool {
 	return slices.Contains(im.options.CreateMissing, k.Entity)

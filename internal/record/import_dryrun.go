@@ -1,203 +1,304 @@
 package record
 
 import (
+	"errors"
 	"hash/maphash"
+	"os"
+	"slices"
+	"strings"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/rows"
 	"prospector/internal/shape"
+	"prospector/store"
 )
 
 // maxDryKeys is the number of keys that a dry run remembers, about 100 MiB. In a larger file it takes rows
 // that match earlier ones for new.
 const maxDryKeys = 2_000_000
 
-// dryRun remembers the keys of the records that a dry run would have written in earlier batches, because
-// later rows would update them. It remembers hashes only.
+// dryRun keeps the records that the earlier batches of a dry run would have written. Those that the rows of a batch may be
+// about are written again before them, and reverted with them, so that a row finds what it would find in an import.
 type dryRun struct {
-	seed maphash.Seed
-	keys map[uint64][]seenRecord
-	last *ImportBatch
+	dir     string
+	file    *os.File // has the records; nil until there is one
+	end     int64
+	seed    maphash.Seed
+	records []dryRecord
+	ids     map[uuid.UUID]uint32 // the numbers of records by id
+	first   map[uint64]uint32    // the first record with a key
+	more    map[uint64][]uint32  // further records with a key, up to maxAlike
+	last    *ImportBatch         // whose records are pending
+	pending []keptDry            // what the last batch would have written
+	touched map[uuid.UUID]*kind  // what the batch has written
+	brought map[uint32]bool      // the records that were written again for the batch
 }
 
-// seenRecord is a record that a dry run would have written: the hashes of the match fields that it has, which tell records of
-// the same name apart, its external id and its Identity.
-type seenRecord struct {
-	fields         [4]uint64
-	externalID, is string
+// dryRecord is where the file has a record.
+type dryRecord struct {
+	kind *kind
+	at   int64
+	size int
 }
 
-// dryKeys are the keys of a batch, together with those of earlier batches.
-type dryKeys struct {
-	run  *dryRun
-	keys map[uint64][]seenRecord
+// keptDry is a record on its way to the file.
+type keptDry struct {
+	kind   *kind
+	id     uuid.UUID
+	keys   []string
+	record []byte
 }
 
-func newDryRun() *dryRun { return &dryRun{seed: maphash.MakeSeed(), keys: map[uint64][]seenRecord{}} }
+// dryForm is a record in the file.
+type dryForm struct {
+	Public jsontext.Value `json:"public"`
+	Kept   kept           `json:"kept"`
+}
+
+func newDryRun(dir string) *dryRun {
+	return &dryRun{
+		dir: dir, seed: maphash.MakeSeed(), ids: map[uuid.UUID]uint32{}, first: map[uint64]uint32{}, more: map[uint64][]uint32{},
+	}
+}
+
+func (d *dryRun) close() error {
+	if d == nil || d.file == nil {
+		return nil
+	}
+	return d.file.Close()
+}
 
 // begin starts a batch, perhaps again. When another batch begins, the last one is complete.
-func (d *dryRun) begin(b *ImportBatch) {
-	if d.last != nil && d.last != b {
-		for key, records := range d.last.seen.keys {
-			if len(d.keys) < maxDryKeys {
-				for _, r := range records {
-					d.keys[key] = withSeen(d.keys[key], r)
-				}
+func (d *dryRun) begin(b *ImportBatch) error {
+	if d.last != b {
+		for i := range d.pending {
+			if err := d.save(&d.pending[i]); err != nil {
+				return err
 			}
 		}
 	}
-	d.last, b.seen = b, &dryKeys{run: d, keys: map[uint64][]seenRecord{}}
+	d.last, d.pending, d.touched, d.brought = b, nil, map[uuid.UUID]*kind{}, map[uint32]bool{}
+	return nil
 }
 
-func (k *dryKeys) hash(kind, value string) uint64 {
-	return maphash.String(k.run.seed, kind+"\x00"+value)
-}
-
-// withSeen adds a record to those with a key. A row about one of them takes its place.
-func withSeen(records []seenRecord, r seenRecord) []seenRecord {
-	for i := range records {
-		if records[i].externalID == r.externalID && records[i].is == r.is {
-			records[i] = r
-			return records
-		}
+// touch notes that the batch has written a record. An import that writes needs no note.
+func (d *dryRun) touch(k *kind, id uuid.UUID) {
+	if d != nil {
+		d.touched[id] = k
 	}
-	if len(records) == maxAlike {
-		return records
-	}
-	return append(records, r)
 }
 
-// get returns the records with a key, the first ones first.
-func (k *dryKeys) get(kind, value string) []seenRecord {
-	h := k.hash(kind, value)
-	before := k.run.keys[h]
-	return append(before[:len(before):len(before)], k.keys[h]...)
-}
-
-// has reports whether an earlier row would have added the record. If that one has the external id and is about somebody else,
-// it returns the error of the run.
-func (k *dryKeys) has(a *attempt, draft any, links []linked) (bool, error) {
-	own := k.identity(a, draft)
-	for _, field := range a.match {
-		value := a.folded(field)
-		if value == "" {
+// finish keeps what the batch has written, before it is reverted.
+func (d *dryRun) finish(tx *store.Tx, im *Importer) error {
+	for id, k := range d.touched {
+		rec, form, err := k.ops.form(tx, id)
+		if store.IsDamagedRecord(err) || rec == nil && err == nil { // a row that was refused had written it
 			continue
 		}
-		found, err := k.hasField(a, field, value, &own)
-		if found || err != nil {
-			return found, err
+		if err != nil {
+			return err
 		}
-	}
-	key, prefix := a.names(draft, links)
-	if key == "" || a.item.namesUnknown(links) {
-		return false, nil
-	}
-	same := func(kind, value string) bool {
-		for _, other := range k.get(kind, value) {
-			has := !AreApart(other.externalID, own.externalID) && (a.identity == nil || !a.identity.Apart(other.is, own.is))
-			for i := range own.fields {
-				isID := i < len(a.match) && a.match[i] == externalID
-				has = has && (isID || own.fields[i] == 0 || other.fields[i] == 0 || own.fields[i] == other.fields[i])
-			}
-			if has {
-				return true
-			}
+		kept := keptDry{kind: k, id: id, keys: im.dryKeys(k, rec)}
+		if before, _, err := k.ops.form(tx.Before(), id); err == nil && before != nil {
+			kept.keys = append(kept.keys, im.dryKeys(k, before)...) // by which the index still finds it
 		}
-		return false
+		if kept.record, err = json.Marshal(form); err != nil {
+			return err
+		}
+		d.pending = append(d.pending, kept)
 	}
-	if key == prefix {
-		return same("name", key) || same("prefix", prefix), nil
-	}
-	return same("name", key) || same("name", prefix), nil
+	slices.SortFunc(d.pending, func(a, b keptDry) int { return slices.Compare(a.id[:], b.id[:]) })
+	return nil
 }
 
-// hasField reports whether an earlier row would have added a record that the row finds by a field.
-func (k *dryKeys) hasField(a *attempt, field, value string, own *seenRecord) (bool, error) {
-	for _, other := range k.get(field, value) {
+// save writes a record to the file.
+func (d *dryRun) save(k *keptDry) (err error) {
+	if d.file == nil {
+		if d.file, err = os.CreateTemp(d.dir, "dry-run-"); err != nil {
+			return err
+		}
+		if err := os.Remove(d.file.Name()); err != nil { // it lives as long as it is open
+			return err
+		}
+	}
+	n, known := d.ids[k.id]
+	if !known {
+		if len(d.first) >= maxDryKeys {
+			return nil
+		}
+		n = uint32(len(d.records))
+		d.ids[k.id] = n
+		d.records = append(d.records, dryRecord{kind: k.kind})
+	}
+	if _, err := d.file.WriteAt(k.record, d.end); err != nil {
+		return err
+	}
+	d.records[n].at, d.records[n].size = d.end, len(k.record)
+	d.end += int64(len(k.record))
+	for _, key := range k.keys {
+		h := maphash.String(d.seed, key)
+		first, has := d.first[h]
 		switch {
-		case field == externalID && !a.isSure():
-			if agrees, differs := a.identity.Agrees(other.is, own.is); !agrees && differs {
-				return false, a.identity.errConflict(own.externalID, other.is, own.is)
+		case !has:
+			d.first[h] = n
+		case first != n && len(d.more[h]) < maxAlike && !slices.Contains(d.more[h], n):
+			d.more[h] = append(d.more[h], n)
+		}
+	}
+	return nil
+}
+
+// bring writes the records with the keys again that earlier batches would have written.
+func (d *dryRun) bring(tx *store.Tx, keys []string) error {
+	for _, key := range keys {
+		h := maphash.String(d.seed, key)
+		first, has := d.first[h]
+		if !has {
+			continue
+		}
+		for _, n := range append([]uint32{first}, d.more[h]...) {
+			if err := d.bringOne(tx, n); err != nil {
+				return err
 			}
-			return true, nil
-		case field == a.match[0]: // named by the caller
-			return true, nil
-		case AreApart(other.externalID, own.externalID):
-		case a.identity == nil || a.identity.Fit(field, value, other.is, own.is) > Apart:
-			return true, nil
 		}
 	}
-	return false, nil
+	return nil
 }
 
-// add remembers the keys of a record.
-func (k *dryKeys) add(a *attempt, draft any, links []linked) {
-	own := k.identity(a, draft)
-	add := func(kind, value string) {
-		h := k.hash(kind, value)
-		k.keys[h] = withSeen(k.keys[h], own)
+func (d *dryRun) bringOne(tx *store.Tx, n uint32) error {
+	if d.brought[n] {
+		return nil
 	}
-	for _, field := range a.match {
-		if value := a.folded(field); value != "" {
-			add(field, value)
+	d.brought[n] = true
+	r := d.records[n]
+	text := make([]byte, r.size)
+	if _, err := d.file.ReadAt(text, r.at); err != nil {
+		return err
+	}
+	var form dryForm
+	if err := json.Unmarshal(text, &form); err != nil {
+		return err
+	}
+	referred, err := r.kind.ops.bring(tx, &form)
+	if err != nil {
+		return err
+	}
+	for _, id := range referred {
+		if n, known := d.ids[id]; known {
+			if err := d.bringOne(tx, n); err != nil {
+				return err
+			}
 		}
 	}
-	if key, prefix := a.names(draft, links); key != "" {
-		add("name", key)
-		add("prefix", prefix)
-	}
+	return nil
 }
 
-func (k *dryKeys) identity(a *attempt, draft any) (r seenRecord) {
-	for i, field := range a.match {
-		if value := a.folded(field); value != "" && i < len(r.fields) {
-			r.fields[i] = k.hash(field, value)
+// bringFor writes again what a row may be about, or refer to.
+func (d *dryRun) bringFor(tx *store.Tx, im *Importer, item *importItem) error {
+	if d == nil || len(d.records) == 0 || item.draft == nil {
+		return nil
+	}
+	keys := im.dryKeys(im.kind, im.record(item.draft))
+	if id := item.body.Get("id"); id.Kind == shape.String {
+		keys = append(keys, dryKey(im.kind, "id", shape.Fold(id.Text)))
+	}
+	for i := range item.links {
+		l := &item.links[i]
+		if l.id != nil {
+			text := shape.Fold(l.id.Value.Text)
+			keys = append(keys, dryKey(l.refers, "id", text), dryKey(l.refers, "name", text))
+		}
+		if l.draft != nil {
+			keys = append(keys, im.dryKeys(l.refers, l.refers.ops.record(l.draft))...)
 		}
 	}
-	if own := a.item.body.Get(externalID); own.Kind == shape.String {
-		r.externalID = own.Text
+	for _, l := range item.lists {
+		for _, name := range l.names.Items {
+			keys = append(keys, dryKey(l.refers, "id", shape.Fold(name.Text)), dryKey(l.refers, "name", shape.Fold(name.Text)))
+		}
 	}
-	if a.identity != nil {
-		r.is = a.identity.Of(a.record(draft))
-	}
-	return r
+	return d.bring(tx, keys)
 }
 
-// folded returns the value of a match field in the form in which it is compared.
-func (a *attempt) folded(field string) string {
-	v := a.item.body.Get(field)
+func dryKey(k *kind, by, value string) string { return k.Entity + "\x00" + by + "\x00" + value }
+
+// dryKeys returns what may lead from a row to a record.
+func (im *Importer) dryKeys(k *kind, rec any) (keys []string) {
+	add := func(by, value string) {
+		if value != "" {
+			keys = append(keys, dryKey(k, by, value))
+		}
+	}
+	if id := headOf(rec).ID; id != uuid.Nil {
+		add("id", id.String())
+	}
+	for field, fold := range k.match {
+		add(field, fold(k.textField(field)(rec)))
+	}
+	if k.shape.Field(externalID) != nil {
+		id := k.textField(externalID)(rec)
+		for _, spelling := range append(rows.OtherSpellings(id), id) {
+			add(externalID, shape.Fold(spelling))
+		}
+	}
+	if k.ops.nameOf != nil {
+		key, _, _ := strings.Cut(k.ops.nameOf(rec), AlikeEnd)
+		add("alike", key)
+	}
+	if f := k.shape.Field("name"); f != nil && k.nameKey != nil {
+		add("name", shape.Fold(nameOf(f, rec)))
+	}
+	if k == im.kind && im.key != nil {
+		add("key", im.key(rec))
+	}
+	return keys
+}
+
+func nameOf(f *shape.Field, rec any) string {
+	switch v := f.Get(rec).(type) {
+	case shape.Text:
+		return string(v)
+	case string:
+		return v
+	}
+	return ""
+}
+
+// form returns a record in the form in which a dry run keeps it, or nil if it does not exist.
+func (k *Kind[T]) form(tx *store.Tx, id uuid.UUID) (any, *dryForm, error) {
+	doc, err := k.Table.Get(tx, id)
+	if errors.Is(err, fault.ErrNotFound) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	kept, err := keep(&doc.Record, nil)
+	return &doc.Record, &dryForm{Public: doc.JSON, Kept: kept}, err
+}
+
+// bring writes a record that has the form, and returns the ids that it refers to.
+func (k *Kind[T]) bring(tx *store.Tx, form *dryForm) (refers []uuid.UUID, err error) {
+	var rec T
+	if err := k.decode(form.Public, &form.Kept, &rec); err != nil {
+		return nil, err
+	}
+	id := headOf(&rec).ID
+	old, err := k.Table.Get(tx, id)
 	switch {
-	case v.Kind != shape.String || !a.mayFind(field, v.Text):
-		return ""
-	case field == externalID:
-		return shape.Fold(v.Text)
+	case err == nil:
+		_, err = k.Table.Update(tx, old, rec, k.shape.Diff(&old.Record, &rec))
+	case errors.Is(err, fault.ErrNotFound):
+		_, err = k.Table.Insert(tx, id, rec)
 	}
-	return a.kind.match[field](v.Text)
-}
-
-// names returns the keys by which a record is found by what it is like. An account that the dry run has
-// created has another id in each batch, so what the row says of it takes its place.
-func (a *attempt) names(draft any, links []linked) (key, prefix string) {
-	if a.key != nil {
-		key = a.key(a.record(draft))
-		return key, key
-	}
-	if a.alike == nil {
-		return "", ""
-	}
-	for i, l := range links {
-		if l.created {
-			none := shape.Value{Kind: shape.Object, Members: []shape.Member{{Key: a.item.links[i].field, Value: shape.Value{Kind: shape.Null}}}}
-			key, prefix = a.keys(a.record(a.refer(draft, none)))
-			if key == "" {
-				return "", ""
-			}
-			linkKey, _ := l.keys(a.item.links[i])
-			return key + linkKey, prefix + linkKey
+	for i := range k.refs {
+		if f := &k.refs[i]; !f.Input {
+			refers = append(refers, refIDs(f, &rec)...)
 		}
 	}
-	return a.keys(a.record(draft))
-}
-
-// keys returns the keys of a record that was created for a link.
-func (linked) keys(l link) (key, prefix string) {
-	return l.refers.ops.keys(l.refers.ops.record(l.draft))
+	return refers, err
 }

@@ -16,7 +16,6 @@ import (
 type ImportBatch struct {
 	Rows  []rows.Row
 	items []importItem
-	seen  *dryKeys // what a dry run of the batch would have written
 }
 
 // After returns the batch without its first n rows, which are written.

@@ -200,9 +200,26 @@ func (im *Importer) follow(tx *store.Tx, l *link, known *found, report func(rows
 		if one.id, one.created, err = l.refers.ops.create(tx, l.draft); err != nil {
 			return linked{}, err
 		}
+		im.dry.touch(l.refers, one.id)
+	} else if err := im.fillLinked(tx, l, one.id); err != nil {
+		return linked{}, err
 	}
 	known.links[key] = one
 	return one, nil
+}
+
+// fillLinked fills the empty fields of a record that a link describes, and changes none.
+func (im *Importer) fillLinked(tx *store.Tx, l *link, id uuid.UUID) error {
+	if l.refers.ops.alike == nil || len(l.body.Members) == 0 {
+		return nil
+	}
+	changes, err := l.refers.ops.change(tx, id, func(rec any) (shape.Value, error) {
+		return l.refers.onlyEmpty(rec, l.body), nil
+	})
+	if len(changes) > 0 {
+		im.dry.touch(l.refers, id)
+	}
+	return err
 }
 
 // search finds the record that a link describes.
@@ -270,6 +287,7 @@ func (im *Importer) named(
 		if id, _, err = l.refers.ops.create(tx, draft); err != nil {
 			return uuid.Nil, err
 		}
+		im.dry.touch(l.refers, id)
 	}
 	known.names[key] = id
 	return id, nil

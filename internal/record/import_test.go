@@ -68,6 +68,8 @@ type office struct {
 	labels  *record.Kind[label]
 	leads   *record.Kind[lead]
 	customs *filter.CustomFields
+
+	existingTags string // of the imports
 }
 
 func newOffice(t *testing.T) *office {
@@ -138,7 +140,7 @@ type result struct {
 // load imports a table of leads. match is empty for none.
 func (o *office) load(text, match string, mapping map[string]string) (result, error) {
 	o.t.Helper()
-	return o.importWith(text, record.ImportOptions{Mapping: mapping, MatchOn: cmp.Or(match, record.MatchNone)})
+	return o.importWith(text, record.ImportOptions{Mapping: mapping, MatchOn: cmp.Or(match, record.MatchNone), ExistingTags: o.existingTags})
 }
 
 func (o *office) importWith(text string, options record.ImportOptions) (r result, err error) {
@@ -181,7 +183,7 @@ func (o *office) importWith(text string, options record.ImportOptions) (r result
 	return r, err
 }
 
-// imports imports a table and compares the outcome: want has "+" and "~" for each added and updated
+// imports imports a table and compares the outcome: want has "+", "~" and "=" for each added, updated and unchanged
 // row, followed by the skipped rows and the dropped values.
 func (o *office) imports(text, match string, want ...string) result {
 	o.t.Helper()
@@ -195,7 +197,7 @@ func (o *office) imports(text, match string, want ...string) result {
 
 func (o *office) hasResult(text string, r result, want []string) {
 	o.t.Helper()
-	got := []string{strings.Repeat("+", r.Added) + strings.Repeat("~", r.Updated)}
+	got := []string{strings.Repeat("+", r.Added) + strings.Repeat("~", r.Updated) + strings.Repeat("=", r.Unchanged)}
 	got = append(append(got, r.skipped...), r.dropped...)
 	if !slices.Equal(got, want) {
 		o.t.Errorf("%s\nis %q\nwant %q", text, got, want)
@@ -346,7 +348,7 @@ func TestImportWarnings(t *testing.T) {
 		fmt.Fprintf(&b, `{"email": "e@x.example", "key %d": {"a": 1}, "key": 1, "heat": null}`+"\n", i)
 	}
 	r, err = o.load(b.String(), "email", nil)
-	if err != nil || r.Added != 1 || r.Updated != 2999 || len(r.Warnings) != 51 || r.Warnings[50] != "2951 more columns were ignored" ||
+	if err != nil || r.Added != 1 || r.Updated+r.Unchanged != 2999 || len(r.Warnings) != 51 || r.Warnings[50] != "2951 more columns were ignored" ||
 		r.Warnings[49] != `column "key 48.a" was ignored: leads have no such field` {
 		t.Errorf("%d added, %d updated, %q, %v", r.Added, r.Updated, r.Warnings, err)
 	}

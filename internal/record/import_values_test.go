@@ -184,12 +184,12 @@ func TestImportLeaves(t *testing.T) {
 	for key := range strings.SplitSeq(header, ",") {
 		nulls = append(nulls, fmt.Sprintf(`%q: null`, key))
 	}
-	o.imports("id,"+header+"\n"+id+","+cells, "", "~")
-	o.imports("email,"+header+"\na@x.example,"+strings.ReplaceAll(cells, ",", " , "), "email", "~")
-	o.imports(fmt.Sprintf(`{"id": %q, %s}`, id, strings.Join(nulls, ", ")), "", "~")
-	o.imports(fmt.Sprintf(`{"id": %q, %s}`, id, strings.ReplaceAll(strings.Join(nulls, ", "), "null", `""`)), "", "~")
-	o.imports(fmt.Sprintf(`{"id": %q}`, id), "", "~")
-	o.imports("email\na@x.example\n", "email", "~")
+	o.imports("id,"+header+"\n"+id+","+cells, "", "=")
+	o.imports("email,"+header+"\na@x.example,"+strings.ReplaceAll(cells, ",", " , "), "email", "=")
+	o.imports(fmt.Sprintf(`{"id": %q, %s}`, id, strings.Join(nulls, ", ")), "", "=")
+	o.imports(fmt.Sprintf(`{"id": %q, %s}`, id, strings.ReplaceAll(strings.Join(nulls, ", "), "null", `""`)), "", "=")
+	o.imports(fmt.Sprintf(`{"id": %q}`, id), "", "=")
+	o.imports("email\na@x.example\n", "email", "=")
 	o.has("a@x.example", full)
 	if list := o.all(); len(list) != 1 || list[0]["change"] != change {
 		t.Errorf("%v, want it as it was at %v", list, change)

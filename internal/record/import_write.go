@@ -29,7 +29,7 @@ func (im *Importer) Write(tx *store.Tx, b *ImportBatch) (outcomes []rows.Outcome
 				return nil
 			}
 			var o rows.Outcome
-			if err := im.write(tx, &b.items[i], &o, known, b); err != nil {
+			if err := im.write(tx, &b.items[i], &o, known); err != nil {
 				return err
 			}
 			outcomes = append(outcomes, o)
@@ -41,9 +41,14 @@ func (im *Importer) Write(tx *store.Tx, b *ImportBatch) (outcomes []rows.Outcome
 		err = write()
 		return outcomes, err
 	}
-	im.dry.begin(b)
+	if err := im.dry.begin(b); err != nil {
+		return nil, err
+	}
 	err = tx.Try(func() error {
 		if err := write(); err != nil {
+			return err
+		}
+		if err := im.dry.finish(tx, im); err != nil {
 			return err
 		}
 		return errDryRun
@@ -55,20 +60,23 @@ func (im *Importer) Write(tx *store.Tx, b *ImportBatch) (outcomes []rows.Outcome
 }
 
 // write writes one item. A value that is refused is dropped, and the item tried once more.
-func (im *Importer) write(tx *store.Tx, item *importItem, o *rows.Outcome, known *found, b *ImportBatch) error {
+func (im *Importer) write(tx *store.Tx, item *importItem, o *rows.Outcome, known *found) error {
 	o.Dropped = item.dropped
 	if o.Skipped = item.skip; item.skip != "" {
 		return im.optOutSkipped(tx, item)
 	}
+	if err := im.dry.bringFor(tx, im, item); err != nil {
+		return err
+	}
 	for again := false; ; again = true {
-		attempt := &attempt{Importer: im, tx: tx, item: item, known: known, dropped: o.Dropped, seen: b.seen}
+		attempt := &attempt{Importer: im, tx: tx, item: item, known: known, dropped: o.Dropped}
 		err := tx.Try(attempt.run)
 		var refused *fault.Error
 		var damaged *store.DamagedRecord
 		switch {
 		case err == nil:
-			o.ID, o.Added, o.Updated, o.Dropped = attempt.id, attempt.added, !attempt.added, attempt.dropped
-			o.KeptOptOut = attempt.keptOptOut
+			o.ID, o.Added, o.Dropped, o.KeptOptOut = attempt.id, attempt.added, attempt.dropped, attempt.keptOptOut
+			o.Changes, o.Updated, o.Unchanged = attempt.changes, len(attempt.changes) > 0, !attempt.added && len(attempt.changes) == 0
 			return nil
 		case errors.As(err, &damaged):
 			refused = damaged.Fault()
@@ -100,12 +108,13 @@ type attempt struct {
 	tx      *store.Tx
 	item    *importItem
 	known   *found
-	seen    *dryKeys
 	dropped []rows.Dropped
 
 	id         uuid.UUID
 	added      bool
+	changes    []rows.Change
 	keptOptOut bool
+	fillsOnly  bool // the record was found by an id of one that was merged into it, which had other values
 }
 
 func (a *attempt) run() error {
@@ -127,49 +136,88 @@ func (a *attempt) run() error {
 	if why := badValue(a.dropped[before:]); why != "" && a.options.OnBadValue == SkipRow {
 		return fault.New(fault.ValidationFailed, "%s", why)
 	}
-	if !exists && a.seen != nil {
-		if seen, err := a.seen.has(a, draft, links); err != nil {
-			return err
-		} else if seen {
-			a.seen.add(a, draft, links)
-			return nil // a row before it would have been added
-		}
-	}
-	if exists {
-		var body shape.Value
-		if body, err = a.kind.withoutMergedID(a.tx, id, withoutID(a.item.body)); err != nil {
-			return err
-		}
-		if a.keptOptOut, err = a.keepsOptOut(id, body); err != nil {
-			return err
-		}
-		if a.keptOptOut {
-			_, _ = take(&body, a.optOut.Field)
-		}
-		if body, err = a.withoutOtherID(id, body); err != nil {
-			return err
-		}
-		body.Members = append(body.Members, refs.Members...)
-		a.id = id
-		err = a.update(a.tx, id, body)
+	if a.id = id; exists {
+		a.changes, err = a.change(a.tx, id, func(rec any) (shape.Value, error) { return a.edit(rec, refs) })
 	} else {
 		a.id, a.added, err = a.create(a.tx, draft)
 	}
-	if err == nil && a.seen != nil {
-		a.seen.add(a, draft, links)
+	if err == nil && (a.added || len(a.changes) > 0) {
+		a.dry.touch(a.kind, a.id)
+	}
+	if a.dry != nil && !a.kind.table.Has(a.tx.Before(), a.id) {
+		a.id = uuid.Nil // an earlier row would have added it
 	}
 	return err
 }
 
+// edit returns what the row changes in a record.
+func (a *attempt) edit(rec any, refs shape.Value) (shape.Value, error) {
+	body, err := a.kind.withoutMergedID(a.tx, headOf(rec).ID, withoutID(a.item.body))
+	if err != nil {
+		return body, err
+	}
+	if a.keptOptOut = a.keepsOptOut(rec, body); a.keptOptOut {
+		take(&body, a.optOut.Field)
+	}
+	a.withoutOtherID(rec, &body)
+	for _, m := range refs.Members {
+		if added := "add_" + m.Key; a.options.ExistingTags != ReplaceTags && a.columns.Target(added) != nil {
+			m.Key = added
+		}
+		body.Members = append(body.Members, m)
+	}
+	if a.options.OnExisting != SkipExisting {
+		if a.options.OnExisting == FillEmpty || a.fillsOnly {
+			body = a.kind.onlyEmpty(rec, body)
+		}
+		return body, nil
+	}
+	if a.optOut.Field != "" && body.Get(a.optOut.Field).True && !a.hasOptedOut(rec) {
+		return shape.Value{Kind: shape.Object, Members: []shape.Member{{Key: a.optOut.Field, Value: body.Get(a.optOut.Field)}}}, nil
+	}
+	return body, fault.New(fault.ValidationFailed, "there is such a %s already, and on_existing is skip", strings.ReplaceAll(a.kind.Object, "_", " "))
+}
+
+// onlyEmpty returns a body without the fields in which a record has a value. What adds to lists stays, and so do flags that are
+// true.
+func (k *kind) onlyEmpty(rec any, body shape.Value) shape.Value {
+	within := func(prefix string, members []shape.Member) (kept []shape.Member) {
+		for _, m := range members {
+			if f := k.flat[prefix+m.Key]; f != nil && f.Type != shape.TypeBoolean && hasValue(f.Get(rec)) || m.Value.Kind == shape.Bool && !m.Value.True {
+				continue
+			}
+			kept = append(kept, m)
+		}
+		return kept
+	}
+	custom := k.shape.Custom(rec)
+	out := shape.Value{Kind: shape.Object}
+	for _, m := range within("", body.Members) {
+		if m.Value.Kind == shape.Object {
+			m.Value.Members = within(m.Key+".", m.Value.Members)
+		}
+		if custom != nil && (*custom)[m.Key] != nil {
+			continue
+		}
+		out.Members = append(out.Members, m)
+	}
+	return out
+}
+
 // keepsOptOut reports whether a body would take back that a record has opted out, and must not.
-func (a *attempt) keepsOptOut(id uuid.UUID, body shape.Value) (bool, error) {
+func (a *attempt) keepsOptOut(rec any, body shape.Value) bool {
 	if a.optOut.Field == "" || a.options.OptOuts == ReplaceOptOuts {
-		return false, nil
+		return false
 	}
 	if v := body.Get(a.optOut.Field); v.Kind == shape.Absent || v.Kind == shape.Bool && v.True {
-		return false, nil
+		return false
 	}
-	return a.optedOut(a.tx, id)
+	return a.hasOptedOut(rec)
+}
+
+func (a *attempt) hasOptedOut(rec any) bool {
+	has, _ := a.kind.shape.Field(a.optOut.Field).Get(rec).(bool)
+	return has
 }
 
 // optOutSkipped takes what a skipped row says about opting out.
@@ -221,18 +269,16 @@ func (a *attempt) find(draft any, links []linked, report func(rows.Dropped)) (id
 	return a.alike(a.tx, a.record(draft))
 }
 
-// withoutOtherID returns the body of an update without its external_id if the record was found by something else and has one
+// withoutOtherID removes the external_id from the body of an update if the record was found by something else and has one
 // already: that one is never replaced by one of another system.
-func (a *attempt) withoutOtherID(id uuid.UUID, body shape.Value) (shape.Value, error) {
+func (a *attempt) withoutOtherID(rec any, body *shape.Value) {
 	given := body.Get(externalID)
-	if a.externalID == nil || a.identity == nil || given.Kind != shape.String || given.Text == "" {
-		return body, nil
+	if a.identity == nil || a.kind.shape.Field(externalID) == nil || given.Kind != shape.String || given.Text == "" {
+		return
 	}
-	stored, err := a.externalID(a.tx, id)
-	if err == nil && stored != "" && rows.IDSystemOf(stored) != rows.IDSystemOf(given.Text) {
-		take(&body, externalID)
+	if stored := a.kind.textField(externalID)(rec); stored != "" && rows.IDSystemOf(stored) != rows.IDSystemOf(given.Text) {
+		take(body, externalID)
 	}
-	return body, err
 }
 
 // isSure reports whether the caller has said by which field records are found, so that what it finds is believed.
@@ -242,6 +288,10 @@ func (a *attempt) isSure() bool { return len(a.match) == 1 || a.identity == nil 
 // system also finds the one without it, and the other way round, if the rest agrees.
 func (a *attempt) findByExternalID(text string, draft any) (uuid.UUID, bool, error) {
 	id, exists, err := a.kind.Find(a.tx, externalID, text)
+	if exists {
+		_, isOwn := a.kind.table.Find(a.tx, externalID, []byte(shape.Fold(text)))
+		a.fillsOnly = !isOwn
+	}
 	if err != nil || exists && a.isSure() {
 		return id, exists, err
 	}
@@ -336,8 +386,9 @@ func (a *attempt) mayBe(id uuid.UUID, field string) (bool, error) {
 	if field == externalID || len(a.match) == 1 || own.Kind != shape.String || own.Text == "" {
 		return true, nil
 	}
-	stored, err := a.externalID(a.tx, id)
-	return err == nil && !AreApart(stored, own.Text), err
+	_, public, err := a.tx.Reader(a.kind.table.Name()).Public(id)
+	stored := shape.NewMembers(string(public))
+	return err == nil && !AreApart(stored.Text(`"external_id":"`), own.Text), err
 }
 
 // mayFind reports whether a row finds records by a text.

@@ -24,6 +24,7 @@ type kind struct {
 	rules
 	table *store.AnyTable
 	shape *shape.Struct
+	flat  map[string]*shape.Field // Struct.Flat by key
 	refs  []shape.Field
 	set   *Set
 	ops   importing

@@ -226,7 +226,7 @@ func (k *kind) redirect(tx *store.Tx, entity string, from, to uuid.UUID, budget 
 func (k *Kind[T]) Filled(rec *T) (n int) {
 	for i := range k.shape.Fields {
 		f := &k.shape.Fields[i]
-		if v := reflect.ValueOf(f.Get(rec)); !f.ReadOnly && !f.Input && !v.IsZero() && (v.Kind() != reflect.Slice || v.Len() > 0) {
+		if !f.ReadOnly && !f.Input && hasValue(f.Get(rec)) {
 			n++
 		}
 	}
@@ -234,4 +234,9 @@ func (k *Kind[T]) Filled(rec *T) (n int) {
 		n += len(*custom)
 	}
 	return n
+}
+
+func hasValue(value any) bool {
+	v := reflect.ValueOf(value)
+	return !v.IsZero() && (v.Kind() != reflect.Slice || v.Len() > 0)
 }

@@ -197,6 +197,10 @@ func (k *kind) verify(tx *store.Tx, report store.Report) error {
 // Add creates the kind of the struct T, which must embed Head, and adds it to the set.
 func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 	k := &Kind[T]{kind: kind{Object: r.Object, Entity: r.Entity, rules: untyped(&r), shape: shape.Of[T](), set: set}}
+	k.flat = map[string]*shape.Field{}
+	for _, f := range k.shape.Flat() {
+		k.flat[f.Key] = &f
+	}
 	unique, keys := r.Unique, []store.Key[T]{}
 	for _, f := range k.references(new(T)) {
 		of := func(_ *store.Tx, rec *T) ([][]byte, error) { return idKeys(&f, rec), nil }
@@ -252,7 +256,7 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 	k.ops.identity = r.Identity
 	if r.Alike != nil {
 		k.ops.alike = func(tx *store.Tx, rec any) (uuid.UUID, bool, error) { return k.alike(tx, r.Alike, rec.(*T)) }
-		k.ops.keys = func(rec any) (key, prefix string) { return r.Alike.Key(rec.(*T)), r.Alike.Prefix(rec.(*T)) }
+		k.ops.nameOf = func(rec any) string { return r.Alike.Key(rec.(*T)) }
 	}
 	set.kinds = append(set.kinds, &k.kind)
 	if r.HasTrash {
@@ -339,7 +343,13 @@ func (k *Kind[T]) Update(tx *store.Tx, id uuid.UUID, cond Precondition, body sha
 	if err != nil {
 		return store.Doc[T]{}, err
 	}
-	if body, err = k.withIDs(tx, body); err != nil {
+	return k.change(tx, old, body)
+}
+
+// change is Update of a record that was read.
+func (k *Kind[T]) change(tx *store.Tx, old store.Doc[T], body shape.Value) (store.Doc[T], error) {
+	body, err := k.withIDs(tx, body)
+	if err != nil {
 		return store.Doc[T]{}, err
 	}
 	rec := old.Record

@@ -17,13 +17,15 @@ type Dropped struct {
 	Notice bool
 }
 
-// Outcome is what became of one row. A row that is neither added nor updated was skipped.
+// Outcome is what became of one row. A row that is none of added, updated and unchanged was skipped.
 type Outcome struct {
-	ID      uuid.UUID
-	Added   bool
-	Updated bool   // the row matched an existing record, whether or not it changed it
-	Skipped string // why the row was skipped
-	Dropped []Dropped
+	ID        uuid.UUID
+	Added     bool
+	Updated   bool
+	Unchanged bool     // the row found a record and brought nothing new
+	Changes   []Change // of a row that updated a record
+	Skipped   string   // why the row was skipped
+	Dropped   []Dropped
 	// KeptOptOut says that the row would have taken an opt-out back.
 	KeptOptOut bool
 }
@@ -39,15 +41,22 @@ func (o *Outcome) Why() string {
 	return why + o.Skipped
 }
 
+// Counts are the numbers of a report.
+type Counts struct {
+	Rows          int `json:"rows" doc:"The rows that were read: the sum of added, updated, unchanged and skipped."`
+	Added         int `json:"added"`
+	Updated       int `json:"updated" doc:"Rows that found a record and changed it."`
+	Unchanged     int `json:"unchanged" doc:"Rows that found a record and brought nothing new."`
+	Skipped       int `json:"skipped" doc:"Rows that were not imported. GET …/rejects returns them."`
+	ValuesDropped int `json:"values_dropped" doc:"Values that could not be read and were left out of rows that were imported."`
+	OptOutsKept   int `json:"opt_outs_kept" doc:"Rows that say that somebody has not opted out who has. The opt-out stays."`
+}
+
 // Report is the result of an import.
 type Report struct {
-	Rows          int      `json:"rows"`
-	Added         int      `json:"added"`
-	Updated       int      `json:"updated"`
-	Skipped       int      `json:"skipped"`
-	ValuesDropped int      `json:"values_dropped"`
-	OptOutsKept   int      `json:"opt_outs_kept"`
-	Problems      Problems `json:"problems"`
+	Counts
+	Changes  Changes  `json:"changes"`
+	Problems Problems `json:"problems"`
 }
 
 // Add counts a row and its problems. The values of a skipped row are listed, but do not count as dropped.
@@ -58,6 +67,8 @@ func (r *Report) Add(row *Row, o *Outcome) {
 		r.Added++
 	case o.Updated:
 		r.Updated++
+	case o.Unchanged:
+		r.Unchanged++
 	default:
 		r.Skipped++
 		r.ValuesDropped -= len(o.Dropped)
@@ -67,6 +78,7 @@ func (r *Report) Add(row *Row, o *Outcome) {
 	if o.KeptOptOut {
 		r.OptOutsKept++
 	}
+	r.Changes.add(row.Line, o)
 	for _, d := range o.Dropped {
 		r.Problems.Add(row.Line, d)
 	}

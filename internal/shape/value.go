@@ -59,6 +59,20 @@ func (v Value) Get(key string) Value {
 	return Value{}
 }
 
+// Texts returns the strings in a value.
+func (v Value) Texts() (all []string) {
+	if v.Kind == String {
+		all = append(all, v.Text)
+	}
+	for _, item := range v.Items {
+		all = append(all, item.Texts()...)
+	}
+	for _, m := range v.Members {
+		all = append(all, m.Value.Texts()...)
+	}
+	return all
+}
+
 // UnmarshalJSONFrom and MarshalJSONTo store a Value inside a record unchanged. An absent value is
 // null.
 
@@ -68,6 +82,9 @@ func (v *Value) UnmarshalJSONFrom(d *jsontext.Decoder) (err error) {
 	}
 	return err
 }
+
+// UnmarshalJSON is UnmarshalJSONFrom for encoding/json.
+func (v *Value) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, v) }
 
 // MarshalJSON is MarshalJSONTo for encoding/json.
 func (v Value) MarshalJSON() ([]byte, error) { return json.Marshal(v) }

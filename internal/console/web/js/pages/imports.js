@@ -59,7 +59,7 @@ export const newImportPage = {
   async load({ search }, _signal, previous) {
     const entity = Object.keys(kinds).find((name) => name === search.get('entity')) || 'contacts';
     const { fields } = await schemaOf(entity);
-    const model = Object.assign(previous || { file: null, abort: new AbortController() }, { entity, fields, form: new FormState({ match_on: 'auto', locale: 'auto', date_order: '', on_bad_value: 'drop_value', new_accounts: true }) });
+    const model = Object.assign(previous || { file: null, abort: new AbortController() }, { entity, fields, form: new FormState({ match_on: 'auto', locale: 'auto', date_order: '', on_bad_value: 'drop_value', on_existing: 'overwrite', existing_tags: 'add', new_accounts: true }) });
     model.form.draw = () => changed(model);
     if (model.file) void choose(model, model.file);
     return model;
@@ -167,6 +167,8 @@ function options({ form, entity }) {
   const option = (/** @type {string} */ value, /** @type {string} */ label) => ({ value, label });
   return section(t('Options'), html`<div class="columns">
     ${field(form, { name: 'match_on', label: t('A row updates the record with the same'), required: true, help: form.values.match_on === 'auto' ? (isContacts ? t('external ID, else email, LinkedIn URL, or name and account') : t('external ID, else website, or name and country')) : '', options: [option('auto', t('Whatever it has')), ...(isContacts ? ['external_id', 'email', 'linkedin_url'] : ['external_id', 'website']).map((key) => option(key, words(key))), option('none', t('Nothing: every row is a new record'))] })}
+    ${form.values.match_on !== 'none' && field(form, { name: 'on_existing', label: t('In a record that exists'), required: true, options: [option('overwrite', t('Replace values with those of the row')), option('fill_empty', t('Fill only what is empty')), option('skip', t('Change nothing: leave out the row'))] })}
+    ${form.values.match_on !== 'none' && form.values.on_existing !== 'skip' && field(form, { name: 'existing_tags', label: t('Its tags'), required: true, options: [option('add', t('Keep them, and add those of the row')), option('replace', t('Replace them with those of the row'))] })}
     ${field(form, { name: 'locale', label: t('Numbers and dates are written as in'), required: true, options: [['auto', t('Recognized by column')], ['en-US', t('English (US): 1,250.50, 11/03/2025')], ['en-GB', t('English (UK): 1,250.50, 03/11/2025')], ['de', t('German: 1.250,50, 03.11.2025')], ['fr', t('French: 1 250,50, 03/11/2025')], ['es', t('Spanish: 1.250,50, 03/11/2025')]].map(([value, label]) => option(value, label)) })}
     ${field(form, { name: 'on_bad_value', label: t('A value that cannot be read'), required: true, options: [option('drop_value', t('Leave out the value')), option('skip_row', t('Leave out the row'))] })}
     ${field(form, { name: 'tags', label: t('Give all of them the tags'), help: t('with commas') })}</div>
@@ -176,7 +178,7 @@ function options({ form, entity }) {
 /** What an import takes. @param {Item} model @param {boolean} dry_run */
 function optionsOf({ entity, mapping, reading, form: { values: v } }, dry_run) {
   return {
-    entity, dry_run, ...reading, ...(entity === 'suppressions' ? {} : { match_on: v.match_on }), on_bad_value: v.on_bad_value, ...(v.locale === 'auto' ? {} : { locale: v.locale }), ...(v.date_order && { date_order: v.date_order }), mapping,
+    entity, dry_run, ...reading, ...(entity === 'suppressions' ? {} : { match_on: v.match_on, on_existing: v.on_existing, existing_tags: v.existing_tags }), on_bad_value: v.on_bad_value, ...(v.locale === 'auto' ? {} : { locale: v.locale }), ...(v.date_order && { date_order: v.date_order }), mapping,
     create_missing: [...(v.new_tags ? ['tags'] : []), ...(v.new_accounts && entity === 'contacts' ? ['accounts'] : [])], tags: listOf(v.tags),
   };
 }
@@ -208,7 +210,7 @@ function trial(model) {
   const n = i && i.rows - i.skipped;
   return section(t('What happens'), html`${isBusy && html`<p role="status">${t('Checking the file…')} <progress aria-label=${t('Checking the file…')}></progress></p>`}
     ${!isBusy && !i && html`<p>${button(t('Check the file'), () => check(model), 'primary')}</p>`}
-    ${i && html`${i.status === 'completed' ? counts(i) : i.questions?.length ? questions(model, i.questions) : html`<p class="notice bad" role="alert">${failure(i)}</p>`}
+    ${i && html`${i.status === 'completed' ? counts(i) : i.questions?.length ? questions(model, i.questions) : html`<p class="notice bad" role="alert">${failure(i)}</p>`}${changes(i, model.fields)}
       <p class="buttons">${i.status === 'completed' && n > 0 && button(tn(n, 'Import {n} row', 'Import {n} rows'), () => run(model), 'primary')}${i.status === 'completed' && n === 0 && t('There is nothing to import.')}</p>${problems(i)}`}`);
 }
 
@@ -255,9 +257,21 @@ const workOf = (id, entity) => ({ read: `/v1/imports/${id}`, href: `/imports/${i
 const failure = (i) => (i.status === 'cancelled' ? t('The import was cancelled. What it had imported stays.') : t('The import failed: {why}', { why: i.failure_reason }));
 
 /** The rows of an import: they add up. @param {Item} i @param {unknown} [ofNew] @param {unknown} [ofSkipped] what can be done with them */
-const counts = (i, ofNew, ofSkipped) => html`${bars([{ label: t('Rows'), value: i.rows }, { label: t('New'), value: i.added, className: 'fill-good', action: ofNew }, { label: t('Updated'), value: i.updated }, { label: t('Skipped'), value: i.skipped, className: 'fill-soft', action: ofSkipped }])}
+const counts = (i, ofNew, ofSkipped) => html`${bars([{ label: t('Rows'), value: i.rows }, { label: t('New'), value: i.added, className: 'fill-good', action: ofNew }, { label: t('Updated'), value: i.updated }, { label: t('Unchanged'), value: i.unchanged, className: 'fill-soft' }, { label: t('Skipped'), value: i.skipped, className: 'fill-soft', action: ofSkipped }])}
   ${i.opt_outs_kept > 0 && html`<p>${tn(i.opt_outs_kept, '{n} row says that somebody has not opted out who has; the opt-out stays', '{n} rows say that somebody has not opted out who has; the opt-outs stay')}</p>`}
   ${i.values_dropped > 0 && html`<p>${tn(i.values_dropped, '{n} unreadable value, left out', '{n} unreadable values, left out')}</p>`}`;
+
+/** What rows change in records that exist, field by field. @param {Item} i @param {Field[]} fields */
+function changes(i, fields) {
+  if (!i.changes?.length) return null;
+  const labelOf = (/** @type {string} */ key) => fields.find((f) => f.key === key)?.label || words(key);
+  const shown = (/** @type {unknown} */ v) => (v === null || v === '' ? t('nothing') : typeof v === 'object' ? listText(v) : String(v));
+  return html`<h3>${i.dry_run ? t('What would change') : t('What changed')}</h3>${table([t('Field'), t('Records'), t('For example')], i.changes.map((/** @type {Item} */ c) => [labelOf(c.field), number(c.count),
+    html`${c.samples.map((/** @type {Item} */ s) => html`<div class="wrap">${soft(t('line {line}', { line: s.line }))} ${shown(s.from)} → <strong>${shown(s.to)}</strong></div>`)}`]))}`;
+}
+
+/** @param {any} v a list or an object */
+const listText = (v) => (Array.isArray(v) ? v : Object.values(v).filter((x) => x !== null)).join(', ') || t('nothing');
 
 /** @param {Item} i */
 function problems({ problems: all }) {
@@ -274,12 +288,12 @@ export const importPage = {
     const item = await get(`/v1/imports/${args.id}`, { signal });
     const operation = item.status === 'running' || item.dry_run ? undefined : await operationWith(item.id, signal);
     await readUndone(operation, signal);
-    const model = { item, operation };
+    const model = { item, operation, fields: (await schemaOf(item.entity)).fields };
     if (item.status === 'running') follow({ ...workOf(item.id, item.entity), seen: (i) => { model.item = i; update(); } });
     else forgetAll(); // tags may be new
     return model;
   },
-  view({ item: i, operation }) {
+  view({ item: i, operation, fields }) {
     const kind = kinds[i.entity];
     const made = i.entity in entities && i.added > 0 && !i.dry_run && i.finished_at && madeBy('csv', i);
     return html`<div class="page">${heading({ up: ['/imports', t('Imports')], title: i.file_name || t('Import of {kind}', { kind: kind.title.toLowerCase() }), note: html`${status(i.status)} ${[i.dry_run && t('dry run'), dateTime(i.created_at), i.encoding?.toUpperCase()].filter(Boolean).join(' · ')}`, actions: html`
@@ -287,6 +301,6 @@ export const importPage = {
       ${undoneNote(operation)}
       ${i.status === 'running' && html`<p class="notice" role="status">${t('The import goes on if you leave this page.')} <progress max="1" .value=${i.progress || 0} aria-label=${t('Progress')}></progress></p>`}
       ${(i.status === 'failed' || i.status === 'cancelled') && html`<p class="notice bad" role="alert">${failure(i)}</p>`}
-      ${section(t('Result'), counts(i, made && html`<a href=${link(kind.path + made)}>${t('Show')}</a>`, i.skipped > 0 && button(t('Download them'), () => download(`/v1/imports/${i.id}/rejects`, `rejects.csv`), 'plain')))}${problems(i)}</div>`;
+      ${section(t('Result'), counts(i, made && html`<a href=${link(kind.path + made)}>${t('Show')}</a>`, i.skipped > 0 && button(t('Download them'), () => download(`/v1/imports/${i.id}/rejects`, `rejects.csv`), 'plain')))}${changes(i, fields)}${problems(i)}</div>`;
   },
 };
