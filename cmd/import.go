@@ -140,6 +140,9 @@ func asked(questions []rows.Question) error {
 		switch q.Code {
 		case rows.AmbiguousDates:
 			one += fmt.Sprintf("the order of day and month in %s is not clear; set --date-order to dmy or mdy", strings.Join(q.Samples, ", "))
+		case rows.MappingRequired:
+			one += fmt.Sprintf("it may say who has opted out; set --map %[1]q if every value but a no means that, --map %[2]q if only words such as unsubscribed do, or --map %[3]q if it has no opt-outs",
+				q.Column+"=do_not_contact", q.Column+"=opt_out_status", q.Column+"=")
 		default:
 			one += q.Code
 		}

@@ -104,7 +104,7 @@ func (m *market) importInto(org, entity, content string, want string, flags ...s
 	r := m.run(append([]string{"import", entity, "table", "--org", org, "--json"}, flags...)...)
 	var got struct {
 		Added, Updated, Unchanged, Skipped int
-		Problems                []any
+		Problems                           []any
 	}
 	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || r.status != 0 {
 		m.place.t.Fatalf("%s: %d %v\n%.600s\n%.600s", r.what, r.status, err, r.stdout, r.stderr)

@@ -198,7 +198,7 @@ func TestImportedDomains(t *testing.T) {
 		id := org.Admin.Post("/v1/imports", apptest.NewForm(file, options)).Is(202).ID()
 		app.Work()
 		got := org.Admin.Get("/v1/imports/" + id).Is(200)
-		if got.Int("data.added") != 5 || got.Int("data.updated") != 1 || got.Int("data.skipped") != 3 {
+		if got.Int("data.added") != 5 || got.Int("data.unchanged") != 1 || got.Int("data.skipped") != 3 {
 			t.Errorf("dry run %t: %s", dry, got.Body)
 		}
 	}

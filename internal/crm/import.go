@@ -11,6 +11,9 @@ import (
 	"prospector/store"
 )
 
+// optOutField is the field with which a contact opts out.
+const optOutField = "do_not_contact"
+
 // ImportEntities returns the entities that can be imported.
 func ImportEntities() []string { return []string{"accounts", "contacts", "suppressions"} }
 
@@ -22,7 +25,7 @@ func (c *CRM) NewImporter(tx *store.Tx, entity string, table *rows.Reader, o rec
 		return c.Accounts.NewImporter(tx, table, o, record.ImportRules[Account]{})
 	case "contacts":
 		return c.Contacts.NewImporter(tx, table, o, record.ImportRules[Contact]{OptOut: record.OptOut{
-			Field: "do_not_contact", By: "email",
+			Field: optOutField, By: "email",
 			Skipped: func(tx *store.Tx, email string) error { return c.SuppressEmail(tx, email, ReasonOptedOut) },
 		}})
 	case "suppressions":
@@ -45,11 +48,11 @@ func (c *CRM) NewImporter(tx *store.Tx, entity string, table *rows.Reader, o rec
 func (c *CRM) InspectImport(tx *store.Tx, entity string, table *rows.Reader, o record.ImportOptions) (rows.Inspection, error) {
 	switch entity {
 	case "accounts":
-		return c.Accounts.InspectImport(tx, table, o)
+		return c.Accounts.InspectImport(tx, table, o, "")
 	case "contacts":
-		return c.Contacts.InspectImport(tx, table, o)
+		return c.Contacts.InspectImport(tx, table, o, optOutField)
 	case "suppressions":
-		return c.Suppressions.InspectImport(tx, table, o)
+		return c.Suppressions.InspectImport(tx, table, o, "")
 	}
 	return rows.Inspection{}, notImportable(entity)
 }

@@ -11,7 +11,7 @@ import (
 	"prospector/store"
 )
 
-// Erase removes a person from the imports of an organization: the rows of rejects, and the texts of problems and changes, for which
+// Erase removes a person from the imports of an organization: the rows of rejects, and the texts of problems, questions and changes, for which
 // names returns true. names gets the cells of a row, or the texts of a problem. While an import is running, whose file may name the
 // person, the error is in_use. Erase returns how many rows and problems it removed, and can be repeated.
 func (i *Imports) Erase(ctx context.Context, org uuid.UUID, names func(cells []string) bool) (removed int, err error) {
@@ -80,6 +80,12 @@ func (i *Imports) eraseProblems(tx *store.Tx, doc store.Doc[FileImport], names f
 			removed++
 		}
 	}
+	for n := range rec.Questions {
+		q := &rec.Questions[n]
+		before := len(q.Samples)
+		q.Samples = slices.DeleteFunc(slices.Clone(q.Samples), func(text string) bool { return names([]string{text}) })
+		removed += before - len(q.Samples)
+	}
 	for n := range rec.Changes {
 		c := &rec.Changes[n]
 		before := len(c.Samples)
@@ -89,6 +95,6 @@ func (i *Imports) eraseProblems(tx *store.Tx, doc store.Doc[FileImport], names f
 	if removed == 0 {
 		return 0, nil
 	}
-	_, err = i.Imports.Update(tx, doc, rec, []string{"problems", "changes"})
+	_, err = i.Imports.Update(tx, doc, rec, []string{"problems", "changes", "questions"})
 	return removed, err
 }

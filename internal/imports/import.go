@@ -38,8 +38,8 @@ type FileImport struct {
 	Warnings       []string            `json:"warnings" doc:"Columns and sheets that were ignored."`
 	UserID         uuid.NullUUID       `json:"user_id" label:"User ID" doc:"The user of the API key or session that started the import. Null for an import on the command line."`
 	FinishedAt     shape.Time          `json:"finished_at"`
-	FailureReason  shape.Text          `json:"failure_reason" doc:"Why the import failed. Rows that were imported before stay. ambiguous_dates means that nothing was imported, and that questions must be answered."`
-	Questions      []rows.Question     `json:"questions" doc:"What must be known before the file can be imported. Send it again with the answers: date_order for ambiguous_dates."`
+	FailureReason  shape.Text          `json:"failure_reason" doc:"Why the import failed. Rows that were imported before stay. ambiguous_dates and mapping_required mean that nothing was imported, and that questions must be answered."`
+	Questions      []rows.Question     `json:"questions" doc:"What must be known before the file can be imported. Send it again with the answers: date_order for ambiguous_dates, and for mapping_required a mapping of the column to one of the choices; an empty one means that the column has no opt-outs."`
 
 	private importPrivate
 }

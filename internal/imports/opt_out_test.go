@@ -43,7 +43,7 @@ func TestImportsKeepOptOuts(t *testing.T) {
 	// Every value but a no opts out, also in a row that is skipped.
 	const dates = "Email,Number,Unsubscribed\ndate@x.example,hot,2025-03-01\nwhy@x.example,hot,by mail\nempty@x.example,hot,\nnone@x.example,hot,n/a\n" +
 		"skipped@x.example,many,yes\n"
-	run(dates, `, "mapping": {"Number": "scoring.heat_score"}, "on_bad_value": "skip_row"`, `"added": 4, "skipped": 1, "opt_outs_kept": 0`)
+	run(dates, `, "mapping": {"Number": "scoring.heat_score", "Unsubscribed": "do_not_contact"}, "on_bad_value": "skip_row"`, `"added": 4, "skipped": 1, "opt_outs_kept": 0`)
 	if got := suppressed(); got != "date@x.example opted_out, in@x.example manual, out@x.example opted_out, skipped@x.example opted_out, why@x.example opted_out" {
 		t.Errorf("suppressed: %s", got)
 	}

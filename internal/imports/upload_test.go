@@ -224,7 +224,8 @@ func TestForget(t *testing.T) {
 func TestErase(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	id := org.Write.Post(path, apptest.NewForm("email,notes,do_not_contact\nno address of Zoe Quint,a,\nnot one,\"b, c\",\nada@x.example,,Zoe Quint\n", `{"entity": "contacts"}`)).Is(202).ID()
+	id := org.Write.Post(path, apptest.NewForm("email,notes,do_not_contact\nno address of Zoe Quint,a,\nnot one,\"b, c\",\nada@x.example,,Zoe Quint\n", `{"entity": "contacts", "mapping": {"do_not_contact": "do_not_contact"}}`)).Is(202).ID()
+	asked := org.Write.Post(path, apptest.NewForm("email,do_not_contact\nada@x.example,Zoe Quint\n", `{"entity": "contacts"}`)).Is(202).ID()
 	names := func(cells []string) bool { return strings.Contains(strings.Join(cells, "\n"), "Zoe Quint") }
 	if _, err := app.Imports.Erase(t.Context(), org.ID, names); err == nil || !strings.Contains(err.Error(), "is running") {
 		t.Errorf("while it runs: %v", err)
@@ -233,7 +234,8 @@ func TestErase(t *testing.T) {
 	if !strings.Contains(org.Dump(), "Zoe Quint") {
 		t.Fatal("the rejects do not name the person")
 	}
-	for _, want := range []int{3, 0} { // a row of the rejects, its dropped address, and the dropped value of another row
+	org.Read.Get(path+"/"+asked).Has(200, `{"data": {"questions": [{"samples": ["Zoe Quint"]}]}}`)
+	for _, want := range []int{4, 0} { // a row of the rejects, its dropped address, the dropped value of another row, and a sample of a question
 		if n, err := app.Imports.Erase(t.Context(), org.ID, names); err != nil || n != want {
 			t.Errorf("%d were erased, %v; want %d", n, err, want)
 		}

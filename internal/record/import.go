@@ -170,7 +170,9 @@ func (k *kind) importColumns(tx *store.Tx, table *rows.Reader, o ImportOptions, 
 		return nil, err
 	}
 	if t := targets[optOut]; t != nil {
-		t.OptOut = true
+		status := *t
+		status.Column, status.Status = "opt_out_status", true
+		t.OptOut, targets[status.Column] = true, &status
 	}
 	return rows.NewColumns(table, o.Mapping, o.Writing, rows.Fields[*target]{
 		Entity: k.Entity, Targets: targets, Year: tx.Now().Year(), IsReadOnly: func(name string) bool {
@@ -180,9 +182,9 @@ func (k *kind) importColumns(tx *store.Tx, table *rows.Reader, o ImportOptions, 
 	})
 }
 
-// InspectImport describes the columns of a table.
-func (k *kind) InspectImport(tx *store.Tx, table *rows.Reader, o ImportOptions) (rows.Inspection, error) {
-	columns, err := k.importColumns(tx, table, o, "")
+// InspectImport describes the columns of a table. optOut is the field of ImportRules.OptOut, or "".
+func (k *kind) InspectImport(tx *store.Tx, table *rows.Reader, o ImportOptions, optOut string) (rows.Inspection, error) {
+	columns, err := k.importColumns(tx, table, o, optOut)
 	if err != nil {
 		return rows.Inspection{}, err
 	}

@@ -39,6 +39,7 @@ type Columns[T targeting] struct {
 	delimiter byte
 	questions []Question
 	readings  []string // how values were read
+	surveyed  int      // rows
 	columns   []string
 	places    []column[T]           // of CSV
 	values    [][]string            // of CSV, in the sample
@@ -62,6 +63,9 @@ type column[T any] struct {
 	isShared   bool       // other columns of the table set the field too
 	typ        shape.Type // of the field
 	evidence   evidence
+	isFlag     bool // the column sets optOutFlag
+	isStatus   bool // it is an opt_out_status
+	optOuts    optOuts
 	unit       float64 // what its name says that its numbers count, such as 1000; 0 if it says nothing
 }
 
@@ -213,6 +217,11 @@ func (c *Columns[T]) Warnings() []string {
 		list = append(list, fmt.Sprintf("only the sheet %q was read; the file also has: %s", shorten(c.sheet), listed(others)))
 	}
 	list = append(list, c.readings...)
+	for _, p := range c.all() {
+		if p.isStatus {
+			list = append(list, fmt.Sprintf("column %q was read for opt-outs only", shorten(p.name)))
+		}
+	}
 	for _, name := range c.warned {
 		shown := shorten(name)
 		switch {
@@ -280,6 +289,17 @@ func (r *reading[T]) text(p *column[T], raw, text string) {
 			r.add(p, raw, t.plainText(text))
 		}
 		return
+	}
+	if t.Status || t.OptOut {
+		_, isMapped := r.c.mapping[p.name]
+		if v, decides := t.optOut(text, isMapped); decides {
+			if v.Kind != shape.Absent {
+				flag := *p
+				flag.target, flag.isShared = r.c.fields.Targets[optOutFlag], true
+				r.add(&flag, raw, v)
+			}
+			return
+		}
 	}
 	v, dropped := t.fromText(text, p.style)
 	for _, d := range dropped {
@@ -432,7 +452,7 @@ func (c *Columns[T]) member(path string) *column[T] {
 	if p.target == none {
 		c.ignore(path)
 	} else {
-		p.typ = p.target.target().Field.Type
+		p.noteTarget(p.target.target())
 	}
 	if len(c.members) < 10_000 { // every line may have other keys
 		c.members[path] = p

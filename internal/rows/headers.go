@@ -98,6 +98,15 @@ var contactHeaders = map[string][]string{
 	"do_not_contact": {
 		"Do not contact", "Do not email", "Opt out", "Opted out", "Unsubscribed", "Email opt out", "HasOptedOutOfEmail", "Nicht kontaktieren", "Kontaktsperre", "Werbesperre", "Keine Werbung", "Abgemeldet", "Newsletter abgemeldet", "Keine E-Mails",
 		"Ne pas contacter", "Désinscrit", "Désabonné", "Opposition", "No contactar", "Dado de baja", "Baja", "No enviar correo", "Unsubscribed from all email", "Opted out of email: Marketing Information",
+		"UNSUB_TIME", "UNSUB_REASON", "Unsubscribe time", "Unsubscribed at", "unsubscribedAt", "Unsubscribe date", "Date unsubscribed", "Opt-out date", "Opted out at", "Has opted out of email", "Has opted out", "Email opt-out", "hs_email_optout",
+		"isUnsubscribed", "Is unsubscribed", "Email unsubscribed", "Marketing opt-out", "Do not mail", "DNC", "Do not email (DNE)", "Email blacklisted", "EMAIL_BLACKLIST", "Blacklisted", "Unsubscribe", "Unsubscribes", "Optout", "Opt-Out (E-Mail)",
+		"Abgemeldet am", "Abmeldedatum", "Abbestellt", "Abbestellt am", "Werbewiderspruch", "Widerspruch", "Widerspruch Werbung", "Werbung gesperrt", "E-Mail-Sperre", "Mailsperre", "Nicht anschreiben", "Von allen E-Mails abgemeldet",
+		"Désinscription", "Date de désinscription", "Désinscrit le", "Désabonnement", "Désabonné de tous les e-mails", "Opposition e-mail", "Ne pas envoyer d'e-mail",
+		"Fecha de baja", "Baja de correo", "No desea correos", "Canceló la suscripción", "Canceló la suscripción a todos los correos electrónicos", "Desuscrito",
+	},
+	"opt_out_status": {
+		"Status", "Email status", "E-Mail-Status", "Email Marketing Status", "Marketing status", "Subscription status", "Subscriber status", "Member status", "MEMBER_STATUS", "lastState", "Lead status", "Contact status", "Person - Marketing status",
+		"Abonnementstatus", "Abo-Status", "Marketing-Status", "Newsletter-Status", "Statut", "Statut d'abonnement", "Statut marketing", "Estado", "Estado de suscripción", "Estado de marketing",
 	},
 	"add_tags": {
 		"Tag names", "Tags", "Tag", "Label", "Labels", "Schlagwort", "Schlagworte", "Schlagwörter", "Stichwörter", "Stichworte", "Kategorie", "Kategorien", "Étiquette", "Étiquettes", "Catégorie", "Mots-clés", "Etiqueta", "Etiquetas", "Categoría", "Categorías",

@@ -170,13 +170,16 @@ func (c *Columns[T]) place(sample []Row) {
 	c.share(list)
 	var none T
 	for i := range c.places {
-		if p := &c.places[i]; p.target != none {
-			p.typ = p.target.target().Field.Type
+		p := &c.places[i]
+		if p.target != none {
+			p.noteTarget(p.target.target())
 		}
 		for _, v := range values[i] {
-			c.places[i].note(v)
+			p.note(v)
+			p.noteOptOut(v)
 		}
 	}
+	c.surveyed = len(sample)
 	c.decide()
 	for _, p := range c.places {
 		if p.target == none {
@@ -216,8 +219,12 @@ func (c *Columns[T]) share(list []candidate) {
 		count[p.target]++
 	}
 	for i := range c.places {
-		c.places[i].isShared = count[c.places[i].target] > 1
+		c.places[i].isShared = count[c.places[i].target] > 1 || c.places[i].target == c.fields.Targets[optOutFlag]
 	}
+}
+
+func (p *column[T]) noteTarget(t *Target) {
+	p.typ, p.isFlag, p.isStatus = t.Field.Type, t.OptOut, t.Status
 }
 
 // isFree reports whether a column may still set a field.

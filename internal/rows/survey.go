@@ -78,6 +78,7 @@ func (p *column[T]) note(text string) {
 // decide decides the style of all columns, and what has to be asked.
 func (c *Columns[T]) decide() {
 	c.questions, c.readings = nil, nil
+	defer c.askAboutOptOuts()
 	var all evidence // of the columns that set numbers and dates
 	styled := c.styled()
 	for _, p := range styled {
@@ -174,22 +175,23 @@ func (c *Columns[T]) styled() (list []*column[T]) {
 
 // NeedsSurvey reports whether how values are written depends on rows behind the first ones.
 func (c *Columns[T]) NeedsSurvey() bool {
-	if c.plain || c.locale != nil {
+	if c.plain || c.locale != nil && !c.asksAboutOptOuts() {
 		return false
 	}
 	hasDates := false
 	for _, t := range c.fields.Targets {
 		hasDates = hasDates || t.target().Field.Type == shape.TypeDate
 	}
-	return len(c.styled()) > 0 || c.columns == nil && hasDates
+	return len(c.styled()) > 0 || c.columns == nil && hasDates || c.asksAboutOptOuts()
 }
 
 // Survey reads another Reader of the same table to its end, and decides how the values of each column are written. A row
 // that cannot be read ends it, as it will end the import. It calls pause for each batch.
 func (c *Columns[T]) Survey(ctx context.Context, t *Reader, pause func()) error {
-	for _, p := range c.styled() {
-		p.evidence = evidence{}
+	for _, p := range c.all() {
+		p.evidence, p.optOuts = evidence{}, optOuts{}
 	}
+	c.surveyed = 0
 	for {
 		batch, err := t.NextBatch()
 		for i := range batch {
@@ -213,13 +215,14 @@ func (c *Columns[T]) survey(row *Row) {
 	if row.Err != nil {
 		return
 	}
+	c.surveyed++
 	if c.columns == nil {
 		c.surveyObject("", row.Object)
 		return
 	}
 	for i := range c.places {
-		if p := &c.places[i]; (p.typ == shape.TypeNumber || p.typ == shape.TypeDate) && row.Cells[i] != "" {
-			p.note(UnescapeFormula(row.Cells[i]))
+		if row.Cells[i] != "" {
+			c.places[i].survey(UnescapeFormula(row.Cells[i]))
 		}
 	}
 }
@@ -234,8 +237,16 @@ func (c *Columns[T]) surveyObject(path string, object shape.Value) {
 		if m.Value.Kind != shape.String || c.objects[at] {
 			continue
 		}
-		if p := c.member(at); p.typ == shape.TypeNumber || p.typ == shape.TypeDate {
-			p.note(m.Value.Text)
-		}
+		c.member(at).survey(m.Value.Text)
+	}
+}
+
+// survey takes a value into account.
+func (p *column[T]) survey(text string) {
+	switch p.typ {
+	case shape.TypeNumber, shape.TypeDate:
+		p.note(text)
+	case shape.TypeBoolean, "": // a flag, or a column that sets nothing
+		p.noteOptOut(text)
 	}
 }

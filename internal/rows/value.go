@@ -23,6 +23,8 @@ type Target struct {
 	Names bool
 	// OptOut says that every value but a no means yes: the date of an opt-out, or why.
 	OptOut bool
+	// Status says that only words such as unsubscribed mean yes, and everything else says nothing.
+	Status bool
 
 	thisYear int
 }

@@ -88,7 +88,7 @@ function about(file, i) {
 async function choose(model, file, reading = {}) {
   if (!file) return;
   begin(model);
-  Object.assign(model, { file, reading, inspection: null, mapping: {}, isDirty: true });
+  Object.assign(model, { file, reading, inspection: null, mapping: {}, chosen: {}, isDirty: true });
   update();
   try {
     model.inspection = await send('/v1/imports/inspect', { entity: model.entity, ...model.reading }, /\.(zip|xls.)$/i.test(file.name) ? file : file.slice(0, start), file.name, model.abort.signal);
@@ -132,15 +132,15 @@ function source(model) {
 
 /** @param {Item} model */
 function columns(model) {
-  const { inspection, mapping, fields, form } = model;
+  const { inspection, mapping, chosen, fields, form } = model;
   const known = fields.filter((/** @type {Field} */ f) => !f.read_only).map((/** @type {Field} */ f) => [f.key, f.label]);
-  const others = [...new Set([...inspection.columns.map((/** @type {Item} */ c) => c.field), ...(model.entity === 'contacts' ? ['full_name', 'account_name', 'account_website'] : [])])].filter((key) => key && !known.some((/** @type {string[]} */ [other]) => other === key)).map((key) => [key, words(key)]);
+  const others = [...new Set([...inspection.columns.map((/** @type {Item} */ c) => c.field), ...(model.entity === 'contacts' ? ['full_name', 'account_name', 'account_website', 'opt_out_status'] : [])])].filter((key) => key && !known.some((/** @type {string[]} */ [other]) => other === key)).map((key) => [key, words(key)]);
   const choices = [...known, ...others].sort((a, b) => a[1].localeCompare(b[1]));
   return section(t('Columns'), table([t('Column'), t('Values'), t('Field'), t('Recognized')], inspection.columns.map((/** @type {Item} */ c) => [
     html`<strong dir="auto">${c.name}</strong>`, html`<span class="soft" dir="auto">${(c.samples || []).slice(0, 3).join(' · ')}</span>`,
-    html`<select aria-label=${t('Field of the column {name}', { name: c.name })} @change=${(e) => { mapping[c.name] = e.target.value; form.draw(); }}><option value="" .selected=${!mapping[c.name]}>${t('Do not import')}</option>
+    html`<select aria-label=${t('Field of the column {name}', { name: c.name })} @change=${(e) => { mapping[c.name] = e.target.value; chosen[c.name] = true; form.draw(); }}><option value="" .selected=${!mapping[c.name]}>${t('Do not import')}</option>
       ${choices.map(([key, label]) => html`<option value=${key} .selected=${mapping[c.name] === key}>${label}</option>`)}</select>`,
-    mapping[c.name] !== (c.field || '') ? t('chosen by you') : !c.field ? newField(model, c) : status(c.confidence === 'guessed' ? 'waiting' : 'ready', c.confidence === 'guessed' ? t('guessed from the values') : t('by its name')),
+    mapping[c.name] !== (c.field || '') || chosen[c.name] ? t('chosen by you') : !c.field ? newField(model, c) : status(c.confidence === 'guessed' ? 'waiting' : 'ready', c.confidence === 'guessed' ? t('guessed from the values') : t('by its name')),
   ])));
 }
 
@@ -156,6 +156,7 @@ function newField(model, { name, samples }) {
     if (!made) return;
     model.fields = (await schemaOf(model.entity)).fields;
     model.mapping[name] = `custom_field_${content.key}`;
+    model.chosen[name] = true;
     model.form.draw();
   }, 'plain');
 }
@@ -176,9 +177,10 @@ function options({ form, entity }) {
 }
 
 /** What an import takes. @param {Item} model @param {boolean} dry_run */
-function optionsOf({ entity, mapping, reading, form: { values: v } }, dry_run) {
+function optionsOf({ entity, inspection, mapping, chosen, reading, form: { values: v } }, dry_run) {
   return {
-    entity, dry_run, ...reading, ...(entity === 'suppressions' ? {} : { match_on: v.match_on, on_existing: v.on_existing, existing_tags: v.existing_tags }), on_bad_value: v.on_bad_value, ...(v.locale === 'auto' ? {} : { locale: v.locale }), ...(v.date_order && { date_order: v.date_order }), mapping,
+    entity, dry_run, ...reading, ...(entity === 'suppressions' ? {} : { match_on: v.match_on, on_existing: v.on_existing, existing_tags: v.existing_tags }), on_bad_value: v.on_bad_value, ...(v.locale === 'auto' ? {} : { locale: v.locale }), ...(v.date_order && { date_order: v.date_order }),
+    mapping: Object.fromEntries(inspection.columns.filter((/** @type {Item} */ c) => mapping[c.name] !== (c.field || '') || chosen[c.name]).map((/** @type {Item} */ c) => [c.name, mapping[c.name]])),
     create_missing: [...(v.new_tags ? ['tags'] : []), ...(v.new_accounts && entity === 'contacts' ? ['accounts'] : [])], tags: listOf(v.tags),
   };
 }
@@ -215,10 +217,14 @@ function trial(model) {
 }
 
 /** What must be known before the file can be imported. @param {Item} model @param {Item[]} all */
-function questions({ form }, all) {
+function questions({ form, mapping, chosen }, all) {
+  const dates = all.filter((q) => q.code === 'ambiguous_dates');
   const answer = (/** @type {string} */ value, /** @type {string} */ label) => button(label, () => { form.values.date_order = value; form.draw(); });
-  return html`${all.map((q) => html`<p role="alert">${t('Column {name}: does the day or the month come first in {samples}?', { name: q.column, samples: q.samples.join(', ') })}</p>`)}
-    <p class="buttons">${answer('dmy', t('The day'))}${answer('mdy', t('The month'))}</p>`;
+  const meaning = (/** @type {string} */ name, /** @type {string} */ value, /** @type {string} */ label) => button(label, () => { mapping[name] = value; chosen[name] = true; form.draw(); });
+  return html`${dates.map((q) => html`<p role="alert">${t('Column {name}: does the day or the month come first in {samples}?', { name: q.column, samples: q.samples.join(', ') })}</p>`)}
+    ${dates.length > 0 && html`<p class="buttons">${answer('dmy', t('The day'))}${answer('mdy', t('The month'))}</p>`}
+    ${all.filter((q) => q.code === 'mapping_required').map((q) => html`<p role="alert">${t('Column {name}: does it say who has opted out?', { name: q.column })} ${soft(q.samples.join(' · '))}</p>
+      <p class="buttons">${meaning(q.column, 'do_not_contact', t('Yes, with every value but a no'))}${meaning(q.column, 'opt_out_status', t('Only with words such as “unsubscribed”'))}${meaning(q.column, '', t('No'))}</p>`)}`;
 }
 
 /** Imports the file. The upload goes on when the user leaves the page, but not when the window is closed. @param {Item} model */
