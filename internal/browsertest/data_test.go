@@ -58,6 +58,10 @@ func TestImport(t *testing.T) {
 		b.clicks++ // which takes one
 		b.shows("separated by semicolons")
 		b.shows("ISO-8859-1")
+		b.shows("Column Hat sich abgemeldet: does it say who has opted out?")
+		b.screenshot(fmt.Sprint("import-question", width))
+		b.click("button", "Yes, with every value but a no")
+		b.clicks-- // a question that usual files do not raise
 		b.until(bar("Rows") + ` === '42'`)
 		b.screenshot(fmt.Sprint("import-check", width))
 		if over := eval[int](b, `document.querySelector('main').scrollWidth - document.querySelector('main').clientWidth`); over > 0 {
