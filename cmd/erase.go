@@ -1,8 +1,10 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,8 +16,10 @@ func eraseCommand() *cobra.Command {
 		Use: "erase", Short: "Erase a person everywhere but in backups", Args: noArgs,
 		Long: "Erase the person with an email address from an organization and from the catalog: contacts, sequences, messages, the\n" +
 			"trash, members of Previews, stored answers, webhook events, and mentions of the address and the full name in other\n" +
-			"records. A keyed hash of the address stays in the suppressions, so that it is never written to again. Existing backups\n" +
-			"are not changed. Without --yes the command only counts.\n\n" +
+			"records. The command lists fields that may still tell something about the person. A keyed hash of each address of the\n" +
+			"person stays in the suppressions, so that the addresses are never written to or added again. The address of a role,\n" +
+			"such as info@, is taken from the contacts who have it, and they stay. Existing backups are not changed. Without --yes\n" +
+			"the command only counts.\n\n" +
 			"The store file keeps deleted bytes in its free pages. The command removes them if no server is running. Otherwise stop\n" +
 			"the server and run 'prospector compact'. Several erasures at the same time wait for one another.",
 		Example: `  prospector erase --org "Acme Sales" --email hank@globex.example --yes`,
@@ -28,11 +32,15 @@ func eraseCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			reason, err := c.Flags().GetString("reason")
+			if err != nil {
+				return err
+			}
 			yes, err := c.Flags().GetBool("yes")
 			if err != nil {
 				return err
 			}
-			done, err := run(c, admin.Erase, admin.EraseInput{Org: org, Email: email, Confirmed: yes})
+			done, err := run(c, admin.Erase, admin.EraseInput{Org: org, Email: email, Reason: reason, Confirmed: yes})
 			if err != nil {
 				return err
 			}
@@ -47,11 +55,21 @@ func eraseCommand() *cobra.Command {
 				}
 			}
 			return show(c, done, func(w io.Writer) {
-				format := "Would erase %d contacts, %d in the trash, %d sequences, %d messages and %d people of the catalog; %d stored values mention the person\n"
+				verb := "Would erase"
 				if yes {
-					format = "Erased %d contacts, %d in the trash, %d sequences, %d messages and %d people of the catalog, and mentions in %d other values\n"
+					verb = "Erased"
 				}
-				fmt.Fprintf(w, format, done.Contacts, done.Trashed, done.Sequences, done.Messages, done.People, done.Values)
+				var counts []string
+				for _, of := range done.Erased {
+					counts = append(counts, fmt.Sprintf("%s %d", of.Kind, of.Count))
+				}
+				fmt.Fprintf(w, "%s: %s\n", verb, cmp.Or(strings.Join(counts, ", "), "nothing"))
+				for _, l := range done.Left {
+					fmt.Fprintf(w, "Left: %s %s, %s: %s\n", l.Kind, l.ID, l.Field, l.Why)
+				}
+				if done.LeftOmitted > 0 {
+					fmt.Fprintf(w, "Left: %d more fields\n", done.LeftOmitted)
+				}
 				switch {
 				case !yes:
 					fmt.Fprintln(w, "Nothing was changed. Confirm with --yes.")
@@ -63,6 +81,7 @@ func eraseCommand() *cobra.Command {
 	}
 	c.Flags().String("org", "", "id or `name` of the organization")
 	c.Flags().String("email", "", "`address` of the person")
+	c.Flags().String("reason", "", "why the person is erased; the operation keeps it as `text`")
 	c.Flags().Bool("yes", false, "erase; without it, only count")
 	return c
 }

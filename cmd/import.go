@@ -128,6 +128,14 @@ func kept(optOuts int) string {
 	return fmt.Sprintf(", %d opt-outs kept", optOuts)
 }
 
+// some says how many rows are something, if any are.
+func some(rows int, what string) string {
+	if rows == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d %s", rows, what)
+}
+
 func unsureOf(encoding string) string {
 	return fmt.Sprintf("the encoding %s is a guess; if letters are wrong, set another one with --encoding", encoding)
 }
@@ -350,8 +358,8 @@ func showImport(c *cobra.Command, entity string, r admin.ImportResult) error {
 		if r.DryRun {
 			done = "Would import"
 		}
-		fmt.Fprintf(w, "%s %s: %d added, %d updated%s, %d skipped, %d values dropped%s%s\n",
-			done, entity, r.Added, r.Updated, unchanged(r.Unchanged), r.Skipped, r.ValuesDropped, kept(r.OptOutsKept), readAs(r.Encoding))
+		fmt.Fprintf(w, "%s %s: %d added, %d updated%s, %d skipped, %d values dropped%s%s%s%s\n",
+			done, entity, r.Added, r.Updated, unchanged(r.Unchanged), r.Skipped, r.ValuesDropped, kept(r.OptOutsKept), some(r.Erased, "erased"), some(r.Suppressed, "suppressed"), readAs(r.Encoding))
 		if r.DryRun {
 			showChanges(w, r.Changes)
 		}

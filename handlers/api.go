@@ -23,6 +23,7 @@ import (
 	"prospector/internal/bulk"
 	"prospector/internal/catalog"
 	"prospector/internal/crm"
+	"prospector/internal/erasure"
 	"prospector/internal/identity"
 	"prospector/internal/imports"
 	"prospector/internal/operation"
@@ -54,6 +55,7 @@ type Options struct {
 
 	OperationLog *operation.Operations
 	Undos        *undo.Undos
+	Erasures     *erasure.Erasures
 	Worker       *worker.Worker
 	Lane         *turn.Lane
 	Log          *slog.Logger
@@ -125,7 +127,7 @@ func (a *API) table() []Operation {
 		a.sequenceOperations(), a.mailOperations(),
 		a.unsubscribeOperations(),
 		a.webhookOperations(),
-		a.operationOperations(),
+		a.operationOperations(), a.erasureOperations(),
 		a.serviceOperations(),
 		a.metricsOperation(),
 	)

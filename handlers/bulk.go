@@ -179,7 +179,7 @@ func (a *API) operationOperations() []Operation {
 	return []Operation{
 		read(Operation{
 			Name: "get_operation", Method: http.MethodGet, Path: path + "/{id}", Access: identity.Read,
-			Summary: "Get the progress and results of a bulk operation, an import, a merge or an undo",
+			Summary: "Get the progress and results of a bulk operation, an import, a merge, an undo or an erasure",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (store.Doc[operation.Operation], error) {
 			return a.OperationLog.Table.Get(tx, id)
 		})),
@@ -194,7 +194,7 @@ func (a *API) operationOperations() []Operation {
 			return a.Undos.Start(tx, id, in.DryRun)
 		})),
 		list[operation.Operation](Operation{
-			Name: "list_operations", Path: path + "/list", Summary: "List bulk operations, imports, merges and undos",
+			Name: "list_operations", Path: path + "/list", Summary: "List bulk operations, imports, merges, undos and erasures",
 		}, a.OperationLog.List),
 		write(Operation{
 			Name: "cancel_operation", Method: http.MethodPost, Path: path + "/{id}/cancel", Access: identity.Write,

@@ -9,11 +9,17 @@ import (
 // crmOperations returns the operations on the records of a sales team.
 func (a *API) crmOperations() []Operation {
 	c := a.CRM
-	alias := updateOperation(c.Contacts, "update_preview_contact", "/v1/preview/contacts/{contact_id}", fault.ExternalIDTaken)
+	alias := updateOperation(c.Contacts, "update_preview_contact", "/v1/preview/contacts/{contact_id}", fault.ExternalIDTaken, fault.Erased)
 	alias.Summary = "Update a contact at the older path of update_contact"
+	contacts := entityOperations(a, c.Contacts)
+	for i := range contacts {
+		if name := contacts[i].Name; name == "create_contact" || name == "update_contact" {
+			contacts[i].Codes = append(slices.Clone(contacts[i].Codes), fault.Erased)
+		}
+	}
 	return slices.Concat(
 		entityOperations(a, c.Accounts),
-		entityOperations(a, c.Contacts),
+		contacts,
 		[]Operation{alias},
 		entityOperations(a, c.Opportunities),
 		entityOperations(a, c.Tasks),

@@ -201,10 +201,10 @@ func TestFieldRules(t *testing.T) {
 	org := app.Org("Acme")
 	made := org.Admin.Post("/v1/fields", `{"entity": "accounts", "key": "number_of_2_vans", "data_type": "number"}`).Is(201, `{"data": {"id": "<id>",
 		"created_at": "2026-03-02T09:00:00.000Z", "updated_at": "2026-03-02T09:00:00.000Z", "entity": "accounts", "key": "number_of_2_vans", "label": "Number of 2 vans",
-		"data_type": "number", "allowed_values": [], "ai": null}, "meta": {"timestamp": "<time>"}}`)
+		"data_type": "number", "allowed_values": [], "personal": true, "ai": null}, "meta": {"timestamp": "<time>"}}`)
 	ai := org.Admin.Post("/v1/fields", `{"entity": "accounts", "key": "fleet", "label": "  Fleet & Co ", "data_type": "enum", "allowed_values": ["big", "small", "big"],
 		"ai": {"question": "Do they have vans?"}}`).Is(201, `{"data": {"id": "<id>", "created_at": "<time>", "updated_at": "<time>", "entity": "accounts", "key": "fleet",
-		"label": "  Fleet & Co ", "data_type": "enum", "allowed_values": ["big", "small"], "ai": {"question": "Do they have vans?"}}, "meta": {"timestamp": "<time>"}}`).ID()
+		"label": "  Fleet & Co ", "data_type": "enum", "allowed_values": ["big", "small"], "personal": true, "ai": {"question": "Do they have vans?"}}, "meta": {"timestamp": "<time>"}}`).ID()
 	before := org.Dump()
 	for _, c := range []struct{ body, message string }{
 		{`{"key": "x", "data_type": "text"}`, "entity: required"},

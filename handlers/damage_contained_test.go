@@ -185,7 +185,7 @@ func TestDamagedField(t *testing.T) {
 
 	damage(t, f.app, f.Org.ID, "fields.rec", key(f.bad["fields"]))
 	f.Read.Get("/v1/fields").Is(200, `{"data": [{"id": "`+f.good["fields"]+`", "created_at": "<time>", "updated_at": "<time>", "entity": "contacts",
-		"key": "good", "label": "Good", "data_type": "text", "allowed_values": [], "ai": null}],
+		"key": "good", "label": "Good", "data_type": "text", "allowed_values": [], "personal": true, "ai": null}],
 		"pagination": {"page": 1, "page_size": 1, "total_count": 1, "total_pages": 1}, "meta": {"timestamp": "<time>", "damaged": 1}}`)
 	requireList(f.Read.Post("/v1/contacts/list", nil), 5, 0)
 	f.Read.Post("/v1/contacts/list", filter).Fails(422, "invalid_filter", "custom_field_bad")

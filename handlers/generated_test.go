@@ -102,6 +102,7 @@ var examples = map[string]string{
 	"admit_campaign":              `{"expect": 0}`,
 	"simulate_campaign":           `{"contact_ids": ["<contacts>"]}`,
 	"stop_campaign_sequence":      `{"reason": "replied"}`,
+	"create_erasure":              `{"email": "bill@initech.example", "reason": "asked"}`,
 	"create_suppression":          `{"email": "bill@initech.example"}`,
 	"estimate_tam_preview":        `{"request_id": "0191d8a0-0000-7000-8000-000000000001", "company_filters": {}}`,
 	"prepare_tam_preview":         `{"request_id": "0191d8a0-0000-7000-8000-000000000001", "company_filters": {}}`,

@@ -39,7 +39,7 @@ var access = map[string]string{
 	"bulk_accounts_trash": "write", "bulk_contacts_trash": "write", "bulk_opportunities_trash": "write", "bulk_tasks_trash": "write", "bulk_meetings_trash": "write",
 	"facet_accounts": "read", "facet_contacts": "read", "facet_opportunities": "read", "facet_tasks": "read", "facet_meetings": "read",
 	"find_duplicate_contacts": "read", "find_duplicate_accounts": "read", "merge_contacts": "write", "merge_accounts": "write",
-	"dismiss_duplicate_contacts": "write", "dismiss_duplicate_accounts": "write", "merge_duplicate_contacts": "write", "merge_duplicate_accounts": "write",
+	"dismiss_duplicate_contacts": "write", "dismiss_duplicate_accounts": "write", "merge_duplicate_contacts": "write", "merge_duplicate_accounts": "write", "create_erasure": "admin",
 	"create_view": "write", "get_view": "read", "update_view": "write", "delete_view": "write", "list_views": "read",
 	"create_account_view": "write", "get_account_view": "read", "update_account_view": "write", "delete_account_view": "write", "list_account_views": "read",
 	"create_field": "admin", "list_fields": "read", "update_field": "admin", "delete_field": "admin",

@@ -36,6 +36,7 @@ var groups = []apiTag{
 	{"people", "The people at these companies."},
 	{webhookGroup, "Subscriptions to events, and the history of their deliveries. The events are documented under `webhooks`."},
 	{"operations", "Changes and deletions of many records at once, which run in the background."},
+	{"erasures", "Erasing people."},
 	{"search", "One search in the records of several kinds."},
 	{"indexes", "The indexes that lists use, and how far they are built."},
 	{"schemas", "The fields of each entity, and how lists can filter and sort by them."},

@@ -1,14 +1,11 @@
 package handlers_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"strings"
 	"testing"
 	"time"
-
-	"prospector/internal/admin"
 )
 
 // TestUndoModelOrder undoes random operations in random order, and what undid them, with changes, erasures, messages and
@@ -87,15 +84,12 @@ func (m *undoModel) meanwhile() {
 func (m *undoModel) erase(n int) {
 	m.Helper()
 	m.app.Work()
-	m.app.Stop()
-	by := admin.Caller{Config: m.app.Config, Progress: func(int, int) {}}
-	in := admin.EraseInput{Org: m.org.ID.String(), Email: fmt.Sprintf("c%d@x.example", n), Confirmed: true}
-	if _, err := admin.Erase.Run(context.Background(), by, in); err == nil {
+	switch op := erase(m.org, fmt.Sprintf("c%d@x.example", n), false); {
+	case op.Text("data.status") == "completed":
 		m.erased[n] = true
-	} else if !strings.Contains(err.Error(), "nothing") {
-		m.Fatal(err)
+	case op.Text("data.problems.0.code") != "not_found":
+		m.Fatalf("%s", op.Body)
 	}
-	m.app.Start()
 }
 
 // people is what must not change for the worse by an undo.

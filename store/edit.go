@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -91,16 +92,64 @@ func (tx *Tx) forgetValues(log string, c Change) {
 	}
 }
 
-// EditValues changes the JSON in the values at the given places, a few per transaction. edit returns nil for what stays
-// as it is. The records of the given tables keep their keys in step, with a change that names no fields. A change loses all
-// of its values. It leaves out damaged values.
-func (s *Store) EditValues(
-	ctx context.Context, org uuid.UUID, actor Actor, tables []ShapedTable, places []Place, edit func(json []byte) []byte,
-) (edited int, err error) {
+// Edit returns the JSON of a value without what must not be in it, or nil if it stays as it is. isPrivate says that it is
+// the private part of a record.
+type Edit func(at Place, isPrivate bool, json []byte) []byte
+
+// ReadValues calls read with the JSON of the records and parts at the given places, a few per transaction. It leaves out
+// damaged ones.
+func (s *Store) ReadValues(
+	ctx context.Context, org uuid.UUID, tables []ShapedTable, places []Place, read func(at Place, isPrivate bool, json []byte),
+) error {
+	shaped := byBucket(tables)
+	for some := range slices.Chunk(places, editsPerUpdate) {
+		err := s.View(org, func(tx *Tx) error {
+			for _, p := range some {
+				if strings.HasSuffix(p.Bucket, logSuffix) {
+					continue
+				}
+				_, err := tx.editValue(shaped[p.Bucket], p, func(at Place, isPrivate bool, json []byte) []byte {
+					read(at, isPrivate, json)
+					return nil
+				})
+				if err != nil && !IsDamagedRecord(err) {
+					return err
+				}
+			}
+			return ctx.Err()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func byBucket(tables []ShapedTable) map[string]*table {
 	shaped := map[string]*table{}
 	for _, t := range tables {
 		shaped[t.untyped().rec] = t.untyped()
 	}
+	return shaped
+}
+
+// TypesOf returns the bucket of a table's records, and the types of their public and private parts. The latter is nil if
+// they have none.
+func TypesOf(t ShapedTable) (bucket string, public, private reflect.Type) {
+	rec := t.untyped().newRecord()
+	if p, has := rec.(interface{ Private() any }); has {
+		private = reflect.TypeOf(p.Private()).Elem()
+	}
+	return t.untyped().rec, reflect.TypeOf(rec).Elem(), private
+}
+
+// EditValues changes the JSON in the values at the given places, a few per transaction. The records of the given tables
+// keep their keys in step, with a change that names no fields. A change loses all of its values. It leaves out damaged
+// values.
+func (s *Store) EditValues(
+	ctx context.Context, org uuid.UUID, actor Actor, tables []ShapedTable, places []Place, edit Edit,
+) (edited int, err error) {
+	shaped := byBucket(tables)
 	for len(places) > 0 {
 		some := places[:min(editsPerUpdate, len(places))]
 		places = places[len(some):]
@@ -126,20 +175,20 @@ func (s *Store) EditValues(
 	return edited, nil
 }
 
-func (tx *Tx) editValue(t *table, p Place, edit func([]byte) []byte) (edited bool, err error) {
+func (tx *Tx) editValue(t *table, p Place, edit Edit) (edited bool, err error) {
 	key := []byte(p.Key)
 	stored := tx.get(p.Bucket, key)
 	switch {
 	case stored == nil:
 		return false, nil
 	case t != nil && len(key) == 16:
-		return t.edit(tx, uuid.UUID(key), edit)
+		return t.edit(tx, p, edit)
 	case strings.HasSuffix(p.Bucket, ".rec"):
 		change, private, public, err := decodeValue(tx.place(p.Bucket, key), stored)
 		if err != nil {
 			return false, nil // check reports it
 		}
-		a, b := edit(public), edit(private)
+		a, b := edit(p, false, public), edit(p, true, private)
 		if a == nil && b == nil {
 			return false, nil
 		}
@@ -164,7 +213,7 @@ func (tx *Tx) editValue(t *table, p Place, edit func([]byte) []byte) (edited boo
 	if err != nil {
 		return false, nil // check reports it
 	}
-	if value = edit(value); value == nil {
+	if value = edit(p, false, value); value == nil {
 		return false, nil
 	}
 	tx.put(p.Bucket, key, seal(tx.place(p.Bucket, key), value))
@@ -172,8 +221,8 @@ func (tx *Tx) editValue(t *table, p Place, edit func([]byte) []byte) (edited boo
 }
 
 // edit changes the JSON of a record.
-func (t *table) edit(tx *Tx, id uuid.UUID, edit func([]byte) []byte) (edited bool, err error) {
-	was := t.newRecord()
+func (t *table) edit(tx *Tx, p Place, edit Edit) (edited bool, err error) {
+	id, was := uuid.UUID([]byte(p.Key)), t.newRecord()
 	d, err := t.get(tx, id, was)
 	if err != nil {
 		return false, err
@@ -182,7 +231,7 @@ func (t *table) edit(tx *Tx, id uuid.UUID, edit func([]byte) []byte) (edited boo
 	if err != nil {
 		return false, err
 	}
-	a, b := edit(d.JSON), edit(private)
+	a, b := edit(p, false, d.JSON), edit(p, true, private)
 	if a == nil && b == nil {
 		return false, nil
 	}

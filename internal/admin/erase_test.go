@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -80,6 +81,15 @@ func contains(t *testing.T, dir, text string) (files []string) {
 	return files
 }
 
+// countsOf returns what an erasure has erased, by kind.
+func countsOf(e admin.Erased) string {
+	var kinds []string
+	for _, of := range e.Erased {
+		kinds = append(kinds, fmt.Sprint(of.Kind, " ", of.Count))
+	}
+	return strings.Join(kinds, ", ")
+}
+
 // TestErase searches the files of the data directory for a person who was erased.
 func TestErase(t *testing.T) {
 	app := apptest.New(t)
@@ -129,7 +139,7 @@ func TestErase(t *testing.T) {
 	}
 	org.Admin.Post("/v1/suppressions", map[string]any{"email": email}).Is(201)
 	for _, bucket := range []string{"contacts.log", "contacts.rec", "contacts-merged.rec", "contacts-trash.rec", "file_imports.rec", "file_imports.rejects.part", "idempotency.rec",
-		"messages.rec", "operations.rec", "previews.members.part", "sequences.rec", "suppressions.rec", "tasks.rec", "webhook_events.part"} {
+		"messages.rec", "previews.members.part", "sequences.rec", "suppressions.rec", "tasks.rec", "webhook_events.part"} {
 		if !slices.Contains(mentions(org, last), bucket) {
 			t.Errorf("%s never had the person", bucket)
 		}
@@ -145,15 +155,16 @@ func TestErase(t *testing.T) {
 	by := admin.Caller{Config: app.Config, Progress: func(int, int) {}}
 	in := admin.EraseInput{Org: org.ID.String(), Email: "ZEBULON.quixotrix@globex.example"}
 	counted, err := admin.Erase.Run(context.Background(), by, in)
-	if err != nil || counted.Contacts != 1 || counted.Trashed != 1 || counted.People != 1 || counted.Messages != 1 || counted.Values == 0 {
+	if got := countsOf(counted); err != nil || !strings.Contains(got, "contacts 2, contacts-trash 1, ") || !strings.Contains(got, "messages 1, ") || !strings.Contains(got, "people 1, preview_members 1, ") {
 		t.Fatalf("counted %+v, %v", counted, err)
 	}
 	in.Confirmed = true
+	// What the erasure reports is what it has counted before.
 	erased, err := admin.Erase.Run(context.Background(), by, in)
-	if err != nil || erased.Contacts != 1 || erased.Messages != 1 {
+	if err != nil || countsOf(erased) != countsOf(counted) || !reflect.DeepEqual(erased.Left, counted.Left) {
 		t.Fatalf("erased %+v, %v", erased, err)
 	}
-	if again, err := admin.Erase.Run(context.Background(), by, in); err != nil || again != (admin.Erased{}) {
+	if again, err := admin.Erase.Run(context.Background(), by, in); err != nil || len(again.Erased)+len(again.Left) > 0 {
 		t.Errorf("erased %+v again, %v", again, err)
 	}
 	for _, bad := range []admin.EraseInput{{Org: org.ID.String(), Email: "nobody@globex.example"}, {Org: org.ID.String(), Email: "Zebulon"},
@@ -190,15 +201,12 @@ func TestErase(t *testing.T) {
 	if kept := string(w.Get("/v1/imports/" + imported + "/rejects").Is(200).Body); !strings.Contains(kept, "Homer") || strings.Count(kept, "\n") != 2 {
 		t.Errorf("the rejects are %q, and were %q", kept, rejected)
 	}
-	org.Admin.Post("/v1/suppressions/list", `{}`).Has(200, `{"data": [{"email": null, "domain": null, "reason": "erased"}]}`)
+	org.Admin.Post("/v1/suppressions/list", `{}`).Has(200, `{"data": [{"email": null, "domain": null, "reason": "erased"}, {"email": null, "domain": null, "reason": "erased"}]}`)
 
-	if again := w.Do("POST", "/v1/contacts", old, "Idempotency-Key", "k-2").Is(201); again.ID() == merged {
-		t.Errorf("the answer to an earlier request is still stored: %s", again.Body)
-	}
-
-	// The address stays suppressed, and the person stays out of the catalog.
-	again := w.Post("/v1/contacts", map[string]any{"email": "Zebulon.Quixotrix@globex.example"}).Is(201).ID()
-	w.Post("/v1/campaigns/"+campaign+"/enroll", map[string]any{"audience_name": "Again", "contact_ids": []string{again}}).Is(200)
+	// The answers to earlier requests are gone, the addresses stay suppressed, and the person stays out of the catalog.
+	w.Do("POST", "/v1/contacts", old, "Idempotency-Key", "k-2").Fails(409, "erased", "")
+	w.Post("/v1/contacts", map[string]any{"email": "Zebulon.Quixotrix@globex.example"}).Fails(409, "erased", "")
+	w.Post("/v1/campaigns/"+campaign+"/enroll", map[string]any{"audience_name": "Again", "contact_ids": []string{other}}).Is(200)
 	app.Work()
 	if n := w.Post("/v1/outbox/list", `{}`).Is(200).Int("pagination.total_count"); n != 1 {
 		t.Errorf("%d messages", n)
@@ -288,7 +296,7 @@ func TestEraseNobody(t *testing.T) {
 	} {
 		for _, confirmed := range []bool{false, true} {
 			_, err := admin.Erase.Run(context.Background(), by, admin.EraseInput{Org: org.ID.String(), Email: email, Confirmed: confirmed})
-			if err == nil || err.Error() != want {
+			if err == nil || admin.Message(err) != want {
 				t.Errorf("%s: %v, want %s", email, err, want)
 			}
 		}
@@ -303,4 +311,25 @@ func TestEraseNobody(t *testing.T) {
 	if n := org.Admin.Post("/v1/suppressions/list", `{}`).Is(200).Int("pagination.total_count"); n != 1 {
 		t.Errorf("%d suppressions", n)
 	}
+}
+
+// TestErasePreview checks that nothing of a person stays in a Preview, and that the company does.
+func TestErasePreview(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	app.Catalog([]catalog.Company{{ID: "c1", Name: "Globex", Website: "globex.example", Country: "Germany"}}, []catalog.Person{
+		{ID: "p1", CompanyID: "c1", FirstName: "Zeb", LastName: "Quixotrix", Email: "zeb@globex.example", Title: "Bee Keeper", Seniority: "C-Level",
+			Department: "Apiary", Country: "Germany", Location: "Bielefeld", PhoneNumber: "1", LinkedinURL: "linkedin.com/in/zeb"}})
+	preview := org.Write.Post("/v1/tam/preview", `{"request_id": "0191d8a0-0000-7000-8000-000000000001", "company_filters": {}}`).Is(202).Text("data.preview_id")
+	app.Work()
+	in := admin.EraseInput{Org: org.ID.String(), Email: "zeb@globex.example", Confirmed: true}
+	app.Stop()
+	if done, err := admin.Erase.Run(t.Context(), admin.Caller{Config: app.Config, Progress: func(int, int) {}}, in); err != nil || countsOf(done) != "people 1, preview_members 1" {
+		t.Fatal(done, err)
+	}
+	app.Start()
+	org.Read.Get("/v1/tam/preview/"+preview+"/members").Has(200, `{"data": {"members": [{"kind": "company", "data": {"name": "Globex"}}, {
+		"kind": "person", "source_id": null, "company_id": null, "data": {"id": "[erased]", "company_id": null, "first_name": null, "last_name": null,
+			"title": null, "seniority": null, "department": null, "email": null, "phone_number": null, "linkedin_url": null, "country": null,
+			"location": null, "company_name": null}}]}}`)
 }

@@ -40,7 +40,7 @@ func pagePaths(t *testing.T) map[string]string {
 	for _, name := range []string{"contacts", "accounts", "opportunities", "tasks", "meetings", "audiences", "campaigns"} {
 		paths[name], paths["one of "+name] = "/"+name, "/"+name+"/"+id(name)
 	}
-	for _, name := range []string{"users", "keys", "fields", "tags", "suppressions", "webhooks", "mail", "me"} {
+	for _, name := range []string{"users", "keys", "fields", "tags", "suppressions", "webhooks", "mail", "erasure", "me"} {
 		paths["settings "+name] = "/settings/" + name
 	}
 	return paths

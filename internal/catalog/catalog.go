@@ -40,18 +40,18 @@ type Company struct {
 // Person is a person of the catalog. CompanyID is the catalog id of the employer, which the catalog
 // may not contain.
 type Person struct {
-	ID          string     `json:"id" label:"ID" rule:"required,maxlen=255"`
-	CompanyID   shape.Text `json:"company_id" label:"Company ID" rule:"maxlen=255"`
-	FirstName   shape.Text `json:"first_name" rule:"line"`
-	LastName    shape.Text `json:"last_name" rule:"line"`
-	Title       shape.Text `json:"title" rule:"line"`
-	Seniority   shape.Text `json:"seniority" rule:"enum=Individual Contributor|Senior Individual Contributor|Manager|Senior Manager|Director|Senior Director|VP|SVP|EVP|C-Level|Founder"`
-	Department  shape.Text `json:"department"`
-	Email       shape.Text `json:"email" rule:"format=email"`
-	PhoneNumber shape.Text `json:"phone_number"`
-	LinkedinURL shape.Text `json:"linkedin_url" label:"LinkedIn URL"`
-	Country     shape.Text `json:"country"`
-	Location    shape.Text `json:"location"`
+	ID          string     `json:"id" label:"ID" rule:"required,maxlen=255,personal=id"`
+	CompanyID   shape.Text `json:"company_id" label:"Company ID" rule:"maxlen=255,personal"`
+	FirstName   shape.Text `json:"first_name" rule:"line,personal"`
+	LastName    shape.Text `json:"last_name" rule:"line,personal"`
+	Title       shape.Text `json:"title" rule:"line,personal"`
+	Seniority   shape.Text `json:"seniority" rule:"personal,enum=Individual Contributor|Senior Individual Contributor|Manager|Senior Manager|Director|Senior Director|VP|SVP|EVP|C-Level|Founder"`
+	Department  shape.Text `json:"department" rule:"personal"`
+	Email       shape.Text `json:"email" rule:"format=email,personal=address"`
+	PhoneNumber shape.Text `json:"phone_number" rule:"personal"`
+	LinkedinURL shape.Text `json:"linkedin_url" label:"LinkedIn URL" rule:"personal"`
+	Country     shape.Text `json:"country" rule:"personal"`
+	Location    shape.Text `json:"location" rule:"personal"`
 
 	pending pendingEmployer
 }
@@ -59,7 +59,7 @@ type Person struct {
 // pendingEmployer is the website of an employer that the catalog does not contain yet. When a
 // company with this website is added, the person gets its id.
 type pendingEmployer struct {
-	Website string `json:"website,omitzero"`
+	Website string `json:"website,omitzero" rule:"personal"`
 }
 
 // Private returns the part of the record that is stored but never shown.

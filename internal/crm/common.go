@@ -12,7 +12,7 @@ import (
 
 // Common holds the fields that accounts, contacts, opportunities, tasks and meetings share.
 type Common struct {
-	ExternalID shape.Text   `json:"external_id" label:"External ID" doc:"The record's id in another system, unique within the entity."`
+	ExternalID shape.Text   `json:"external_id" label:"External ID" rule:"personal=id" doc:"The record's id in another system, unique within the entity."`
 	Tags       shape.IDs    `json:"tags" rule:"ref=tags,maxlen=1000,edits,named" doc:"Tags, given by their ids or names."`
 	Custom     shape.Custom `json:",embed"`
 }
@@ -22,7 +22,7 @@ var MaxTags = shape.Of[Common]().Field("tags").MaxLen
 
 // Origin is the private part of a record that a TAM Import created.
 type Origin struct {
-	SourceID string `json:"source_id,omitzero"` // the id in the catalog
+	SourceID string `json:"source_id,omitzero" rule:"personal=id"` // the id in the catalog
 }
 
 // bySource is the secondary key that finds records by their source id.

@@ -17,16 +17,16 @@ import (
 type Contact struct {
 	record.Head
 	AccountID    uuid.NullUUID `json:"account_id" label:"Account" rule:"ref=accounts"`
-	FirstName    shape.Text    `json:"first_name" rule:"line"`
-	LastName     shape.Text    `json:"last_name" rule:"line"`
-	Email        shape.Text    `json:"email" rule:"format=email,grams" doc:"A new contact needs an email, a linkedin_url, or both first_name and last_name."`
-	Title        shape.Text    `json:"title" rule:"line"`
-	PhoneNumber  shape.Text    `json:"phone_number"`
-	LinkedinURL  shape.Text    `json:"linkedin_url" label:"LinkedIn URL"`
-	Location     shape.Text    `json:"location"`
+	FirstName    shape.Text    `json:"first_name" rule:"line,personal"`
+	LastName     shape.Text    `json:"last_name" rule:"line,personal"`
+	Email        shape.Text    `json:"email" rule:"format=email,grams,personal=address" doc:"A new contact needs an email, a linkedin_url, or both first_name and last_name."`
+	Title        shape.Text    `json:"title" rule:"line,personal"`
+	PhoneNumber  shape.Text    `json:"phone_number" rule:"personal"`
+	LinkedinURL  shape.Text    `json:"linkedin_url" label:"LinkedIn URL" rule:"personal"`
+	Location     shape.Text    `json:"location" rule:"personal"`
 	Source       Source        `json:"source" rule:"fixed,default=api"`
 	DoNotContact bool          `json:"do_not_contact" doc:"True if the contact has opted out of outreach. When it becomes true, the email address is suppressed with the reason opted_out."`
-	Notes        shape.Text    `json:"notes" rule:"maxlen=100000,long"`
+	Notes        shape.Text    `json:"notes" rule:"maxlen=100000,long,personal"`
 	Scoring      Scoring       `json:"scoring"`
 	Common
 	Origin Origin `json:"-"`
@@ -35,6 +35,26 @@ type Contact struct {
 // Private returns the part of the record that is stored but never returned by the API.
 func (c *Contact) Private() any { return &c.Origin }
 
+// Addresses returns the email addresses of the contact, the one that is written to first.
+func (c *Contact) Addresses() []string {
+	if c.Email == "" {
+		return nil
+	}
+	return []string{string(c.Email)}
+}
+
+// DropAddresses takes addresses from the contact.
+func (c *Contact) DropAddresses(drop func(email string) bool) {
+	if drop(string(c.Email)) {
+		c.Email = ""
+	}
+}
+
+// ContactsWith returns the contacts that have an email address.
+func (c *CRM) ContactsWith(tx *store.Tx, email string) ([]uuid.UUID, error) {
+	return c.Contacts.FindAll(tx, "email", email)
+}
+
 // Scoring rates how promising a contact is.
 type Scoring struct {
 	HeatScore shape.Text `json:"heat_score" rule:"enum=hot|warm|cold"`
@@ -42,7 +62,7 @@ type Scoring struct {
 
 func (c *CRM) contactRules() record.Rules[Contact] {
 	return record.Rules[Contact]{
-		Object: "contact", Entity: "contacts", Check: checkContact, Example: contactExample,
+		Object: "contact", Entity: "contacts", Check: c.checkContact, Example: contactExample,
 		Triggers: []store.Trigger{{
 			Event:       "unsubscribed",
 			Description: "A contact opted out of outreach: do_not_contact became true.",
@@ -89,8 +109,19 @@ func (c *CRM) contactRules() record.Rules[Contact] {
 // identifiesPerson reports whether a canonical LinkedIn URL is one of LinkedIn.
 func identifiesPerson(url string) bool { return strings.Contains(url, "linkedin.") }
 
-// checkContact requires that a new contact is reachable or has a full name.
-func checkContact(_ *store.Tx, before, c *Contact, p *fault.Problems) error {
+// checkContact requires that a new contact is reachable or has a full name, and refuses to add the address of a person who was
+// erased.
+func (x *CRM) checkContact(tx *store.Tx, before, c *Contact, p *fault.Problems) error {
+	var had []string
+	if before != nil {
+		had = before.Addresses()
+	}
+	for _, email := range c.Addresses() {
+		isNew := !slices.ContainsFunc(had, func(other string) bool { return address.Key(other) == address.Key(email) })
+		if isNew && x.IsErased(tx, email) {
+			return errErased
+		}
+	}
 	known := c.Email != "" || c.LinkedinURL != "" || c.FirstName != "" && c.LastName != ""
 	if before != nil || known || slices.ContainsFunc([]string{"email", "linkedin_url", "first_name", "last_name"}, p.Has) {
 		return nil

@@ -1,7 +1,12 @@
 package crm
 
 import (
+	"slices"
+	"strings"
+	"unicode"
+
 	"prospector/internal/address"
+	"prospector/internal/fault"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -33,6 +38,27 @@ func (c *CRM) erasedSubjectOf(tx *store.Tx, email string) (string, error) {
 func (c *CRM) IsErased(tx *store.Tx, email string) bool {
 	subject, err := c.erasedSubjectOf(tx, email)
 	return err != nil || c.isListed(tx, subject)
+}
+
+// errErased refuses the address of a person who was erased. It must not name the address.
+var errErased = &fault.Error{Code: fault.Erased, Message: "email: " + isErasedAddress, Details: []fault.Detail{{Path: "email", Message: isErasedAddress}}}
+
+const isErasedAddress = "the address belongs to a person who was erased; an admin can allow it again by deleting the suppression with the reason erased"
+
+// namesErased reports whether a text contains the address of a person who was erased.
+func (c *CRM) namesErased(tx *store.Tx, text string) bool {
+	if !strings.Contains(text, "@") || c.Erasures.Count(tx) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(strings.FieldsFunc(text, isAroundAddress), func(word string) bool {
+		word = strings.TrimPrefix(strings.Trim(word, ".:"), "mailto:")
+		return address.IsEmail(word) && c.IsErased(tx, word)
+	})
+}
+
+// isAroundAddress reports whether a character stands between addresses and other texts of a cell.
+func isAroundAddress(r rune) bool {
+	return unicode.IsSpace(r) || strings.ContainsRune(`,;|<>()[]{}"'`, r)
 }
 
 // SuppressErased replaces the suppressions of an address with one that has only its hash.

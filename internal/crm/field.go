@@ -53,6 +53,7 @@ type Field struct {
 	Label         string   `json:"label" rule:"maxlen=255,line" doc:"The display name. Derived from the key if absent."`
 	DataType      DataType `json:"data_type" rule:"required,fixed,enum=text|number|boolean|date|enum|multi_select"`
 	AllowedValues []string `json:"allowed_values" rule:"maxlen=1000" doc:"Required for enum and multi_select. A value that records use cannot be removed."`
+	Personal      bool     `json:"personal" rule:"default=true" doc:"Values may tell something about a person. An erasure names those that it leaves in other records, and keeps no values of the person."`
 	AI            *AI      `json:"ai" label:"AI" doc:"Makes this an AI-filled field. Only for accounts."`
 }
 
@@ -63,7 +64,11 @@ type AI struct {
 
 // Custom returns the definition of the field in records.
 func (f *Field) Custom() shape.CustomField {
-	return shape.NewCustomField(f.ID, f.Key, f.Label, listTypes[f.DataType], f.AllowedValues)
+	custom := shape.NewCustomField(f.ID, f.Key, f.Label, listTypes[f.DataType], f.AllowedValues)
+	if f.Personal {
+		custom.Personal = shape.PersonalValue
+	}
+	return custom
 }
 
 func (c *CRM) fieldRules() record.Rules[Field] {

@@ -1,6 +1,7 @@
 package crm
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -22,14 +23,17 @@ func ImportEntities() []string { return []string{"accounts", "contacts", "suppre
 func (c *CRM) NewImporter(tx *store.Tx, entity string, table *rows.Reader, o record.ImportOptions) (*record.Importer, error) {
 	switch entity {
 	case "accounts":
-		return c.Accounts.NewImporter(tx, table, o, record.ImportRules[Account]{})
+		return c.Accounts.NewImporter(tx, table, o, record.ImportRules[Account]{IsErased: c.namesErased})
 	case "contacts":
-		return c.Contacts.NewImporter(tx, table, o, record.ImportRules[Contact]{OptOut: record.OptOut{
+		return c.Contacts.NewImporter(tx, table, o, record.ImportRules[Contact]{IsErased: c.namesErased, IsSuppressed: func(tx *store.Tx, contact *Contact) bool {
+			return slices.ContainsFunc(contact.Addresses(), func(email string) bool { return c.IsSuppressed(tx, email) })
+		}, OptOut: record.OptOut{
 			Field: optOutField, By: "email",
 			Skipped: func(tx *store.Tx, email string) error { return c.SuppressEmail(tx, email, ReasonOptedOut) },
 		}})
 	case "suppressions":
 		return c.Suppressions.NewImporter(tx, table, o, record.ImportRules[Suppression]{
+			IsErased: c.namesErased,
 			Key: func(s *Suppression) string {
 				settled := *s
 				settled.settle()

@@ -12,15 +12,15 @@ import (
 // Meeting is an appointment.
 type Meeting struct {
 	record.Head
-	Title     string        `json:"title" rule:"required,line"`
+	Title     string        `json:"title" rule:"required,line,personal"`
 	StartsAt  shape.Time    `json:"starts_at" rule:"required"`
 	EndsAt    shape.Time    `json:"ends_at" doc:"Must not be before starts_at."`
 	Status    string        `json:"status" rule:"default=scheduled,enum=scheduled|completed|cancelled|no_show"`
-	Location  shape.Text    `json:"location"`
+	Location  shape.Text    `json:"location" rule:"personal"`
 	ContactID uuid.NullUUID `json:"contact_id" label:"Contact" rule:"ref=contacts"`
 	AccountID uuid.NullUUID `json:"account_id" label:"Account" rule:"ref=accounts"`
 	OwnerID   uuid.NullUUID `json:"owner_id" label:"Owner" rule:"ref=users"`
-	Notes     shape.Text    `json:"notes" rule:"maxlen=100000,long"`
+	Notes     shape.Text    `json:"notes" rule:"maxlen=100000,long,personal"`
 	Common
 }
 

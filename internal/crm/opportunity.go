@@ -10,7 +10,7 @@ import (
 // Opportunity is a possible deal with an account.
 type Opportunity struct {
 	record.Head
-	Name      string        `json:"name" rule:"required,line"`
+	Name      string        `json:"name" rule:"required,line,personal"`
 	AccountID uuid.NullUUID `json:"account_id" label:"Account" rule:"required,ref=accounts"`
 	ContactID uuid.NullUUID `json:"contact_id" label:"Contact" rule:"ref=contacts"`
 	OwnerID   uuid.NullUUID `json:"owner_id" label:"Owner" rule:"ref=users"`
@@ -18,7 +18,7 @@ type Opportunity struct {
 	Amount    shape.Number  `json:"amount"`
 	Currency  shape.Text    `json:"currency"`
 	CloseDate shape.Date    `json:"close_date"`
-	Notes     shape.Text    `json:"notes" rule:"maxlen=100000,long"`
+	Notes     shape.Text    `json:"notes" rule:"maxlen=100000,long,personal"`
 	Common
 }
 

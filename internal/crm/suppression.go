@@ -18,7 +18,7 @@ import (
 // email.
 type Suppression struct {
 	record.Head
-	Email  shape.Text `json:"email" rule:"format=suppressed_email" doc:"Set either email or domain, not both. *@acme.example, @acme.example and *.acme.example stand for a domain and become one."`
+	Email  shape.Text `json:"email" rule:"format=suppressed_email,personal=address" doc:"Set either email or domain, not both. *@acme.example, @acme.example and *.acme.example stand for a domain and become one."`
 	Domain shape.Text `json:"domain" rule:"format=suppressed_domain" doc:"Includes all subdomains. It cannot be a public suffix such as co.uk."`
 	Reason shape.Text `json:"reason" doc:"erased if a person was erased: then neither email nor domain is known, but the address is suppressed."`
 
@@ -103,6 +103,12 @@ func (c *CRM) Suppress(
 // added takes the reason of s.
 func (c *CRM) listed(tx *store.Tx, s *Suppression) (doc store.Doc[Suppression], found bool, err error) {
 	id, found, err := c.suppressionOf(tx, s.subject())
+	if err == nil && !found && s.Email != "" { // the address must not come back
+		var erased string
+		if erased, err = c.erasedSubjectOf(tx, string(s.Email)); err == nil {
+			id, found, err = c.suppressionOf(tx, erased)
+		}
+	}
 	if err != nil || !found {
 		return doc, false, err
 	}

@@ -21,7 +21,7 @@ const (
 // Task is a piece of work for a user.
 type Task struct {
 	record.Head
-	Title       string        `json:"title" rule:"required,line"`
+	Title       string        `json:"title" rule:"required,line,personal"`
 	Type        string        `json:"type" rule:"default=todo,enum=todo|email|call|linkedin|gift"`
 	Status      TaskStatus    `json:"status" rule:"default=open,enum=open|completed|cancelled"`
 	DueAt       shape.Time    `json:"due_at"`
@@ -30,7 +30,7 @@ type Task struct {
 	AccountID   uuid.NullUUID `json:"account_id" label:"Account" rule:"ref=accounts"`
 	CampaignID  uuid.NullUUID `json:"campaign_id" label:"Campaign" rule:"ref=campaigns"`
 	OwnerID     uuid.NullUUID `json:"owner_id" label:"Owner" rule:"ref=users"`
-	Notes       shape.Text    `json:"notes" rule:"maxlen=100000,long"`
+	Notes       shape.Text    `json:"notes" rule:"maxlen=100000,long,personal"`
 	Common
 }
 

@@ -3,6 +3,7 @@ package crm
 import (
 	"bytes"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
@@ -18,6 +19,10 @@ func (c *CRM) mayUndoContact(tx *store.Tx, contact *Contact, field string, to js
 	case "do_not_contact":
 		return !contact.DoNotContact || bytes.Equal(to, jsontext.Value("true")), nil
 	case "email":
+		var email string
+		if err := json.Unmarshal(to, &email); err != nil || email != "" && c.IsErased(tx, email) {
+			return false, nil
+		}
 		return contact.Email == "" || !c.IsSuppressed(tx, string(contact.Email)), nil
 	}
 	return true, nil

@@ -45,6 +45,7 @@ const (
 	CampaignHeld          Code = "campaign_held"
 	CampaignNotHeld       Code = "campaign_not_held"
 	Suppressed            Code = "suppressed"
+	Erased                Code = "erased"
 	CapReached            Code = "cap_reached"
 	LastAudience          Code = "last_audience"
 	InvalidTransition     Code = "invalid_transition"

@@ -19,6 +19,8 @@ const example = `{
 	"skipped": 9,
 	"values_dropped": 31,
 	"opt_outs_kept": 0,
+	"erased": 0,
+	"suppressed": 3,
 	"problems": [
 		{"column": "Umsatz", "value": "k.A.", "message": "is not a number", "count": 31, "first_line": 12}
 	],

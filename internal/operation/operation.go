@@ -38,6 +38,8 @@ const (
 	// Template brings the running sequences of a campaign to the newest content of its template. It cannot be undone:
 	// the template is corrected again instead.
 	Template Kind = "template"
+	// Erasure erases a person. It cannot be undone or cancelled.
+	Erasure Kind = "erasure"
 )
 
 // UndoTime is how long an Operation can be undone after it has ended, and how long it is kept.
@@ -46,7 +48,7 @@ const UndoTime = 30 * 24 * time.Hour
 // Operation is a change of many records. Imports of files and of Previews have an Operation with their id.
 type Operation struct {
 	record.Head
-	Kind       Kind               `json:"kind" rule:"required,enum=update|delete|restore|import|tam_import|merge|undo|template"`
+	Kind       Kind               `json:"kind" rule:"required,enum=update|delete|restore|import|tam_import|merge|undo|template|erasure"`
 	Entity     shape.Text         `json:"entity" doc:"What the records are. Null if they are of several kinds."`
 	Status     Status             `json:"status" rule:"required,enum=running|completed|failed|cancelled"`
 	DryRun     bool               `json:"dry_run" doc:"The Operation has only counted the records."`
@@ -64,7 +66,26 @@ type Operation struct {
 	Undone        int           `json:"undone" doc:"How many records an undo has put back. One of which only some fields went back is also counted in kept."`
 	Kept          *Kept         `json:"kept" doc:"How many records an undo did not put back, or not completely, and how many sequences a template left as they are, by reason. Null for other kinds."`
 
+	Reason      shape.Text `json:"reason" doc:"Of kind erasure: why the person was erased."`
+	Erased      []Erased   `json:"erased" doc:"Of kind erasure: what was erased, or would be, by kind."`
+	Left        []Left     `json:"left" doc:"Of kind erasure: what may still tell something about the person. There are at most 1,000."`
+	LeftOmitted int        `json:"left_omitted" doc:"How many fields left does not list."`
+
 	State State `json:"-"`
+}
+
+// Erased counts what an erasure has removed, or would remove.
+type Erased struct {
+	Kind  string `json:"kind" doc:"The entity of the records, such as contacts, contacts-trash or preview_members. The person is taken out of records of others, which are counted too."`
+	Count int    `json:"count"`
+}
+
+// Left is a field that an erasure has left.
+type Left struct {
+	Kind  string    `json:"kind" doc:"The entity of the record."`
+	ID    uuid.UUID `json:"id"`
+	Field string    `json:"field"`
+	Why   string    `json:"why"`
 }
 
 // Kept counts the records that an undo did not put back, or not completely, and the sequences that a correction of the
@@ -149,7 +170,7 @@ func (o *Operation) Private() any { return &o.State }
 // Actor returns who acts for the Operation: the one who started it. What cannot be undone has no journal.
 func (o *Operation) Actor() store.Actor {
 	by := o.State.By
-	if o.Kind != Template {
+	if o.Kind != Template && o.Kind != Erasure {
 		by.OperationID = o.ID
 	}
 	return by

@@ -59,7 +59,7 @@ func (o *Operations) Begin(tx *store.Tx, op Operation) (store.Doc[Operation], er
 		op.ID = tx.NewID()
 	}
 	op.CreatedAt, op.UpdatedAt = shape.At(tx.Now()), shape.At(tx.Now())
-	op.Status, op.Progress, op.Problems = Running, shape.NumberOf(0), []OperationProblem{}
+	op.Status, op.Progress, op.Problems, op.Erased, op.Left = Running, shape.NumberOf(0), []OperationProblem{}, []Erased{}, []Left{}
 	op.State.By = tx.Actor()
 	op.UserID = uuid.NullUUID{UUID: op.State.By.User, Valid: op.State.By.User != uuid.Nil}
 	if (op.Kind == Undo || op.Kind == Template) && op.Kept == nil {
@@ -91,13 +91,14 @@ func (o *Operations) Delete(tx *store.Tx, entity string, id uuid.UUID, remove fu
 func (o *Operations) Put(tx *store.Tx, old store.Doc[Operation], op Operation) (store.Doc[Operation], error) {
 	op.UpdatedAt = shape.At(tx.Now())
 	return o.Table.Update(tx, old, op, []string{
-		"changed", "failed", "finished_at", "kept", "matched", "problems", "progress", "status", "undoable_until", "undone", "undone_by", "updated_at",
+		"changed", "erased", "failed", "finished_at", "kept", "left", "left_omitted", "matched", "problems", "progress", "status", "undoable_until", "undone", "undone_by", "updated_at",
 	})
 }
 
 // End stores op as ended with the status. One that has changed something can be undone from then on.
 func (o *Operations) End(tx *store.Tx, old store.Doc[Operation], op Operation, status Status) (store.Doc[Operation], error) {
 	op.Status, op.FinishedAt = status, shape.At(tx.Now())
+	op.State.Body = shape.Value{} // it may have personal values, and nothing needs it any more
 	if status == Completed {
 		op.Progress = shape.NumberOf(1)
 	}
@@ -162,6 +163,9 @@ func (o *Operations) Cancel(tx *store.Tx, id uuid.UUID) (store.Doc[Operation], e
 	}
 	if doc.Record.Status != Running {
 		return doc, fault.New(fault.InvalidTransition, "the operation is %s; only a running one can be cancelled", doc.Record.Status)
+	}
+	if doc.Record.Kind == Erasure {
+		return doc, fault.New(fault.InvalidTransition, "an erasure cannot be cancelled")
 	}
 	return o.End(tx, doc, doc.Record, Cancelled)
 }

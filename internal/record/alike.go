@@ -115,6 +115,10 @@ func importingOf[T any](k *Kind[T], r ImportRules[T]) importing {
 	if k.shape.Field(r.OptOut.Field) != nil {
 		ops.optOut = r.OptOut
 	}
+	ops.isErased = r.IsErased
+	if r.IsSuppressed != nil {
+		ops.isSuppressed = func(tx *store.Tx, rec any) bool { return r.IsSuppressed(tx, rec.(*T)) }
+	}
 	if r.Key != nil {
 		ops.key = func(rec any) string { return r.Key(rec.(*T)) }
 	}

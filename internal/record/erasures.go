@@ -4,8 +4,11 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+
+	"github.com/google/uuid"
 
 	"prospector/store"
 )
@@ -22,6 +25,9 @@ const (
 	erasureKey     uint32 = iota // of the hashes
 	unfinishedPart               // what is known of erasures that are not finished, by hash
 )
+
+// askedPart is the part of an operation that erases somebody.
+const askedPart uint32 = 0
 
 // ErasuresName is the name of the parts and of the counter in the store.
 const ErasuresName = "erasures"
@@ -91,6 +97,23 @@ func (e *Erasures) SetUnfinished(tx *store.Tx, address string, known []byte) err
 		e.parts.Put(tx, tx.Org(), unfinishedPart, stored)
 	}
 	return err
+}
+
+// SetAsked keeps whom an operation erases until it has ended. Nil forgets it.
+func (e *Erasures) SetAsked(tx *store.Tx, operation uuid.UUID, asked []byte) {
+	if asked != nil { // encoded, so that an erasure does not find itself
+		asked = base64.StdEncoding.AppendEncode(nil, asked)
+	}
+	e.parts.Put(tx, operation, askedPart, asked)
+}
+
+// Asked returns what SetAsked has kept, or nil.
+func (e *Erasures) Asked(tx *store.Tx, operation uuid.UUID) ([]byte, error) {
+	stored, err := e.parts.Get(tx, operation, askedPart)
+	if err != nil || stored == nil {
+		return nil, err
+	}
+	return base64.StdEncoding.AppendDecode(nil, stored)
 }
 
 func (e *Erasures) unfinished(tx *store.Tx) (map[string][]byte, error) {

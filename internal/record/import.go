@@ -105,6 +105,9 @@ type importing struct {
 	identity *Identity
 	// key is ImportRules.Key, or nil.
 	key func(rec any) string
+	// isErased and isSuppressed are those of ImportRules, or nil.
+	isErased     func(tx *store.Tx, text string) bool
+	isSuppressed func(tx *store.Tx, rec any) bool
 	// optOut is ImportRules.OptOut.
 	optOut OptOut
 }
@@ -129,6 +132,10 @@ type ImportRules[T any] struct {
 	Add func(*store.Tx, Draft[T]) (id uuid.UUID, created bool, err error)
 	// Key returns what is equal for records of which Add adds only one.
 	Key func(*T) string
+	// IsErased reports whether a text names a person who was erased. A row with such a text is skipped. It may be nil.
+	IsErased func(tx *store.Tx, text string) bool
+	// IsSuppressed reports whether nothing is sent to a record. It may be nil.
+	IsSuppressed func(*store.Tx, *T) bool
 	// OptOut is the field with which a record opts out, if the kind has one.
 	OptOut OptOut
 }

@@ -29,7 +29,7 @@ func (im *Importer) Write(tx *store.Tx, b *ImportBatch) (outcomes []rows.Outcome
 				return nil
 			}
 			var o rows.Outcome
-			if err := im.write(tx, &b.items[i], &o, known); err != nil {
+			if err := im.write(tx, &b.items[i], &b.Rows[i], &o, known); err != nil {
 				return err
 			}
 			outcomes = append(outcomes, o)
@@ -60,7 +60,11 @@ func (im *Importer) Write(tx *store.Tx, b *ImportBatch) (outcomes []rows.Outcome
 }
 
 // write writes one item. A value that is refused is dropped, and the item tried once more.
-func (im *Importer) write(tx *store.Tx, item *importItem, o *rows.Outcome, known *found) error {
+func (im *Importer) write(tx *store.Tx, item *importItem, row *rows.Row, o *rows.Outcome, known *found) error {
+	if o.Erased = im.namesErased(tx, row); o.Erased {
+		return nil
+	}
+	o.Suppressed = item.skip == "" && im.isSuppressed != nil && im.isSuppressed(tx, im.record(item.draft))
 	o.Dropped = item.dropped
 	if o.Skipped = item.skip; item.skip != "" {
 		return im.optOutSkipped(tx, item)
@@ -83,6 +87,10 @@ func (im *Importer) write(tx *store.Tx, item *importItem, o *rows.Outcome, known
 		case !errors.As(err, &refused):
 			return err
 		}
+		if refused.Code == fault.Erased {
+			*o = rows.Outcome{Erased: true}
+			return nil
+		}
 		// What the attempt created is gone.
 		known.links, known.names = map[string]linked{}, map[string]uuid.UUID{}
 		if again || im.options.OnBadValue == SkipRow || !item.withoutRefused(im, refused) {
@@ -91,6 +99,11 @@ func (im *Importer) write(tx *store.Tx, item *importItem, o *rows.Outcome, known
 		}
 		o.Dropped = item.dropped
 	}
+}
+
+// namesErased reports whether a row names a person who was erased.
+func (im *Importer) namesErased(tx *store.Tx, row *rows.Row) bool {
+	return im.isErased != nil && (im.isErased(tx, row.Raw) || slices.ContainsFunc(row.Cells, func(cell string) bool { return im.isErased(tx, cell) }))
 }
 
 // withoutRefused drops the values of an item that were refused, and reports whether there were any.

@@ -23,8 +23,8 @@ type ChangedField struct {
 type ChangeSample struct {
 	Line int           `json:"line"`
 	ID   uuid.NullUUID `json:"id" doc:"The record. Null if a dry run would have added it with an earlier row."`
-	From shape.Value   `json:"from" doc:"References are shown by the names of the records."`
-	To   shape.Value   `json:"to"`
+	From shape.Value   `json:"from" rule:"personal" doc:"References are shown by the names of the records."`
+	To   shape.Value   `json:"to" rule:"personal"`
 }
 
 // maxChangeSamples is the number of samples of a field.

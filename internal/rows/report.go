@@ -28,6 +28,9 @@ type Outcome struct {
 	Dropped   []Dropped
 	// KeptOptOut says that the row would have taken an opt-out back.
 	KeptOptOut bool
+	// Erased says that the row was skipped because it names a person who was erased. Nothing else is said about it.
+	Erased     bool
+	Suppressed bool // nothing is sent to the record
 }
 
 // Why returns why the row was skipped, after the values that could not be read.
@@ -50,6 +53,8 @@ type Counts struct {
 	Skipped       int `json:"skipped" doc:"Rows that were not imported. GET …/rejects returns them."`
 	ValuesDropped int `json:"values_dropped" doc:"Values that could not be read and were left out of rows that were imported."`
 	OptOutsKept   int `json:"opt_outs_kept" doc:"Rows that say that somebody has not opted out who has. The opt-out stays."`
+	Erased        int `json:"erased" doc:"Rows that were skipped because they have an address of a person who was erased. Nothing else is kept of them."`
+	Suppressed    int `json:"suppressed" doc:"Rows that were imported although their address is suppressed. Nothing is sent to it."`
 }
 
 // Report is the result of an import.
@@ -59,10 +64,17 @@ type Report struct {
 	Problems Problems `json:"problems"`
 }
 
+// erasedProblem is all that is said about a row with a person who was erased.
+const erasedProblem = "the row has the address of a person who was erased"
+
 // Add counts a row and its problems. The values of a skipped row are listed, but do not count as dropped.
 func (r *Report) Add(row *Row, o *Outcome) {
 	r.Rows++
 	switch {
+	case o.Erased:
+		r.Skipped++
+		r.Erased++
+		r.Problems.Add(row.Line, Dropped{Message: erasedProblem})
 	case o.Added:
 		r.Added++
 	case o.Updated:
@@ -79,6 +91,9 @@ func (r *Report) Add(row *Row, o *Outcome) {
 		r.OptOutsKept++
 	}
 	r.Changes.add(row.Line, o)
+	if o.Suppressed && o.Skipped == "" {
+		r.Suppressed++
+	}
 	for _, d := range o.Dropped {
 		r.Problems.Add(row.Line, d)
 	}

@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"math"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -11,16 +12,14 @@ import (
 )
 
 // EraseContact deletes the sequences and messages of a contact that was deleted, the Tasks that its sequences created, and
-// what is known of the last email to its address. The statistics of campaigns no longer count them. It returns how many
-// sequences and messages there were.
-func (e *Engine) EraseContact(tx *store.Tx, contact uuid.UUID, email string) (sequences, messages int, err error) {
+// what is known of the last email to its addresses. The statistics of campaigns no longer count them.
+func (e *Engine) EraseContact(tx *store.Tx, contact uuid.UUID, addresses []string) error {
 	ids, err := e.sequences.IDs(tx, byAnyContact, contact[:], 0)
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	err = e.withEngine(tx, func(x *engineTx) error {
 		return e.sequences.Each(tx, ids, func(doc store.Doc[Sequence]) error {
-			sequences++
 			if err := x.count(&doc.Record, -1); err != nil {
 				return err
 			}
@@ -31,19 +30,20 @@ func (e *Engine) EraseContact(tx *store.Tx, contact uuid.UUID, email string) (se
 		})
 	})
 	if err != nil {
-		return sequences, 0, err
+		return err
 	}
 	if ids, err = e.messages.IDs(tx, ofContact, contact[:], 0); err != nil {
-		return sequences, 0, err
+		return err
 	}
 	err = e.messages.Each(tx, ids, func(doc store.Doc[Message]) error {
-		messages++
 		return e.messages.Delete(tx, doc)
 	})
-	if err == nil {
-		_, err = e.recipients.Delete(tx, recipientID(address.Key(email)), 0, math.MaxInt)
+	for _, email := range addresses {
+		if err == nil {
+			_, err = e.recipients.Delete(tx, recipientID(address.Key(email)), 0, math.MaxInt)
+		}
 	}
-	return sequences, messages, err
+	return err
 }
 
 // eraseTasks deletes the Tasks that a sequence created, whose texts have values of its contact.
@@ -65,19 +65,34 @@ func (s *Sequence) tasks() (ids []uuid.UUID) {
 	return ids
 }
 
-// Of returns the number of sequences and messages of a contact, and the Tasks that its sequences created.
-func (e *Engine) Of(tx *store.Tx, contact uuid.UUID) (sequences, messages int, tasks []uuid.UUID, err error) {
-	ids, err := e.sequences.IDs(tx, byAnyContact, contact[:], 0)
-	if err != nil {
-		return 0, 0, nil, err
+// Traces are what the engine has of a contact.
+type Traces struct {
+	Sequences, Messages []uuid.UUID
+	Tasks               []uuid.UUID // that the sequences created
+	Addresses           []string    // to which emails went, or will
+}
+
+// TracesOf returns what the engine has of a contact.
+func (e *Engine) TracesOf(tx *store.Tx, contact uuid.UUID) (t Traces, err error) {
+	if t.Sequences, err = e.sequences.IDs(tx, byAnyContact, contact[:], 0); err != nil {
+		return t, err
 	}
-	err = e.sequences.Each(tx, ids, func(doc store.Doc[Sequence]) error {
-		tasks = append(tasks, doc.Record.tasks()...)
+	err = e.sequences.Each(tx, t.Sequences, func(doc store.Doc[Sequence]) error {
+		t.Tasks = append(t.Tasks, doc.Record.tasks()...)
+		t.Addresses = append(t.Addresses, doc.Record.state.Addresses...)
 		return nil
 	})
 	if err != nil {
-		return 0, 0, nil, err
+		return t, err
 	}
-	sent, err := e.messages.IDs(tx, ofContact, contact[:], 0)
-	return len(ids), len(sent), tasks, err
+	if t.Messages, err = e.messages.IDs(tx, ofContact, contact[:], 0); err != nil {
+		return t, err
+	}
+	err = e.messages.Each(tx, t.Messages, func(doc store.Doc[Message]) error {
+		t.Addresses = append(t.Addresses, doc.Record.To)
+		return nil
+	})
+	slices.Sort(t.Addresses)
+	t.Addresses = slices.Compact(t.Addresses)
+	return t, err
 }

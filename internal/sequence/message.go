@@ -34,18 +34,18 @@ type MessageHead struct {
 	ContactDeleted bool          `json:"contact_deleted"`
 	StepIndex      int           `json:"step_index"`
 	From           string        `json:"from" rule:"required" doc:"The email address of the campaign's owner."`
-	To             string        `json:"to" rule:"required"`
-	Subject        shape.Text    `json:"subject"`
+	To             string        `json:"to" rule:"required,personal=address"`
+	Subject        shape.Text    `json:"subject" rule:"personal"`
 	Status         MessageStatus `json:"status" rule:"required,enum=queued|sending|sent|captured|retrying|failed|unknown" doc:"A captured message stays in the outbox and is not sent. A message with status unknown may or may not have been delivered. It is not sent again unless you retry it."`
-	Error          shape.Text    `json:"error" doc:"Why the message failed or is retried: the mail server's response, if there was one."`
+	Error          shape.Text    `json:"error" rule:"personal" doc:"Why the message failed or is retried: the mail server's response, if there was one."`
 	CreatedAt      shape.Time    `json:"created_at" rule:"required"`
 }
 
 // Message is an email of a sequence.
 type Message struct {
 	MessageHead
-	Body    shape.Text `json:"body" rule:"long"`
-	Headers Headers    `json:"headers" doc:"The headers by name. Encoded text is shown decoded."`
+	Body    shape.Text `json:"body" rule:"long,personal"`
+	Headers Headers    `json:"headers" rule:"personal" doc:"The headers by name. Encoded text is shown decoded."`
 
 	state messageState
 }

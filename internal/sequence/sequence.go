@@ -64,8 +64,8 @@ type Sequence struct {
 	ID               uuid.UUID      `json:"id" label:"ID" rule:"required"`
 	CampaignID       uuid.UUID      `json:"campaign_id" label:"Campaign" rule:"required"`
 	ContactID        uuid.UUID      `json:"contact_id" label:"Contact" rule:"required" doc:"The contact may have been deleted."`
-	ContactName      shape.Text     `json:"contact_name"`
-	ContactEmail     shape.Text     `json:"contact_email"`
+	ContactName      shape.Text     `json:"contact_name" rule:"personal"`
+	ContactEmail     shape.Text     `json:"contact_email" rule:"personal=address"`
 	ContactDeleted   bool           `json:"contact_deleted" doc:"The contact was deleted. Its name and address are those that it had."`
 	Status           SequenceStatus `json:"status" rule:"required,enum=not_started|active|completed|stopped" doc:"A sequence that has not started starts when its reason goes away. One that awaits confirmation starts when its campaign admits it."`
 	Reason           StopReason     `json:"reason" rule:"enum=opted_out|suppressed|no_address|awaiting_confirmation|duplicate_address|left_audience|contact_deleted|campaign_ended|campaign_archived|replied|manual" doc:"Why the sequence was stopped or has not started."`
@@ -105,7 +105,7 @@ type sequenceState struct {
 	LacksAddress bool `json:"mute,omitzero"`
 	// Addresses are the canonical addresses that the sequence has claimed: no other sequence of the
 	// campaign writes to them.
-	Addresses []string `json:"addresses,omitzero"`
+	Addresses []string `json:"addresses,omitzero" rule:"personal=address"`
 	// Superseded is set if contacts were merged that both had a sequence in the campaign, and the other one is
 	// that of the contact now.
 	Superseded bool `json:"superseded,omitzero"`
@@ -119,7 +119,7 @@ type sequenceState struct {
 	// Account is the account of the contact when a step was held.
 	Account uuid.NullUUID `json:"account,omitzero"`
 	// ThreadAddress is the canonical address that the current thread was sent to.
-	ThreadAddress string `json:"thread_address,omitzero"`
+	ThreadAddress string `json:"thread_address,omitzero" rule:"personal=address"`
 	template.Thread
 }
 

@@ -26,6 +26,7 @@ import (
 	"prospector/internal/bulk"
 	"prospector/internal/catalog"
 	"prospector/internal/crm"
+	"prospector/internal/erasure"
 	"prospector/internal/identity"
 	"prospector/internal/imports"
 	"prospector/internal/mail"
@@ -60,6 +61,7 @@ type Service struct {
 
 	Operations *operation.Operations
 	Undos      *undo.Undos
+	Erasures   *erasure.Erasures
 	Index      *index.Engine
 	API        *handlers.API
 	Worker     *worker.Worker
@@ -89,6 +91,9 @@ const maxImporting = 2
 
 // maxFileImporting limits how many imports of files run concurrently, for the same reason.
 const maxFileImporting = 2
+
+// maxErasing limits how many people are erased concurrently, because each erasure reads all records of an organization.
+const maxErasing = 1
 
 // maxCompleting limits for how many organizations records are rewritten concurrently after a field was
 // added. Reads are correct without it, so it may take its time.
@@ -186,6 +191,13 @@ func Open(cfg Config, opt Options) (*Service, error) {
 			return s.CRM.ShareOptOut(tx, records)
 		},
 	})
+	s.Erasures = erasure.New(erasure.Options{
+		Store: st, Kinds: s.Kinds, Users: s.Identity.Users, CRM: s.CRM, Catalog: s.Catalog, Imports: s.Imports, Sequences: s.Sequences,
+		Operations: s.Operations, Index: s.Index, Lists: s.Lists,
+		ForgetResponses: func(ctx context.Context, org uuid.UUID, matches func([]byte) bool) error {
+			return s.API.EraseResponses(ctx, org, matches)
+		},
+	})
 	jobs := s.TAM.Jobs()
 	maps.Copy(jobs, s.Imports.Jobs())
 	maps.Copy(jobs, s.Outreach.Jobs())
@@ -194,6 +206,7 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	maps.Copy(jobs, s.Operations.Jobs())
 	maps.Copy(jobs, s.Bulk.Jobs())
 	maps.Copy(jobs, s.Undos.Jobs())
+	maps.Copy(jobs, s.Erasures.Jobs())
 	jobs[record.SweepJob] = func(ctx context.Context, job store.Job) error { return s.Kinds.Sweep(ctx, st, job) }
 	jobs[record.TrashJob] = func(ctx context.Context, job store.Job) error {
 		return s.Kinds.ExpireTrash(ctx, st, cfg.Trash.Retention, job)
@@ -214,10 +227,11 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	s.Worker.Limit(tam.ImportJob, maxImporting)
 	s.Worker.Limit(bulk.Job, maxImporting)
 	s.Worker.Limit(undo.Job, maxImporting)
+	s.Worker.Limit(erasure.Job, maxErasing)
 	s.Worker.Limit(imports.RunJob, maxFileImporting)
 	s.API = handlers.New(handlers.Options{
 		Store: st, Index: s.Index, Kinds: s.Kinds, Identity: s.Identity, CRM: s.CRM, Catalog: s.Catalog, TAM: s.TAM, Outreach: s.Outreach,
-		Sequences: s.Sequences, Webhooks: s.Webhooks, Bulk: s.Bulk, OperationLog: s.Operations, Undos: s.Undos, Imports: s.Imports, Worker: s.Worker, Lane: lane, Log: log, Version: Version(),
+		Sequences: s.Sequences, Webhooks: s.Webhooks, Bulk: s.Bulk, OperationLog: s.Operations, Undos: s.Undos, Erasures: s.Erasures, Imports: s.Imports, Worker: s.Worker, Lane: lane, Log: log, Version: Version(),
 		LinkBase: s.browserBase, TrustedProxies: cfg.trustedProxies(),
 		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes, ImportBytes: cfg.Limits.ImportBytes, ParseBytes: cfg.Limits.ParseBytes,
 		ConcurrentRequests: cfg.Limits.ConcurrentRequests, ListTime: cfg.Limits.ListTime, SeparateMetrics: cfg.MetricsAddr != "",

@@ -15,6 +15,7 @@
 package shape
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -73,6 +74,8 @@ type Field struct {
 	Searched   bool // keyword searches in Previews look at this field
 	Edits      bool // an update can also use add_<key> and remove_<key>
 	Named      bool // references can also be given by name, which package record replaces by ids
+	// Personal says that the field tells something about the person that a record is of or refers to.
+	Personal Personal
 	// Confidential fields are shown in part to API keys with read access, which cannot filter, sort or
 	// search by them.
 	Confidential bool
@@ -96,6 +99,7 @@ type Field struct {
 // Struct is the description of a struct type.
 type Struct struct {
 	Name   string
+	Type   reflect.Type
 	Fields []Field
 	byKey  map[string]int
 	custom []int // index of the field of type Custom, nil if there is none
@@ -121,7 +125,7 @@ func describe(t reflect.Type) *Struct {
 	if s, ok := described.Load(t); ok {
 		return s.(*Struct)
 	}
-	s := &Struct{Name: TypeName(t), byKey: map[string]int{}}
+	s := &Struct{Name: TypeName(t), Type: t, byKey: map[string]int{}}
 	s.collect(t, nil)
 	for i, f := range s.Fields {
 		s.byKey[f.Key] = i
@@ -203,6 +207,8 @@ func (s *Struct) collect(t reflect.Type, at []int) {
 //	line         no control characters, for names and titles: they are printed in logs, on terminals and
 //	             in headers of emails
 //	component=C  the schema of a value that a struct cannot describe
+//	personal     what tells something about a person, see Personal. personal=address is an address of the
+//	             person, and personal=id what identifies the person elsewhere
 //
 // It panics on an unknown rule, which is a programming error.
 func (f *Field) parseRules(tag string) {
@@ -236,6 +242,8 @@ func (f *Field) parseRules(tag string) {
 			f.NonEmpty = true
 		case "confidential":
 			f.Confidential = true
+		case "personal":
+			f.Personal = cmp.Or(Personal(arg), PersonalValue)
 		case "line":
 			f.Pattern, f.Hint = linePattern, lineHint
 		case "maxlen":

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
+	"prospector/internal/catalog"
 	"prospector/internal/research"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -35,8 +36,8 @@ type Member struct {
 	MemberID                   uuid.UUID               `json:"member_id" rule:"required"`
 	SourceOrdinal              int                     `json:"source_ordinal"`
 	Kind                       string                  `json:"kind" rule:"enum=company|person"`
-	SourceID                   shape.Text              `json:"source_id"`
-	CompanyID                  shape.Text              `json:"company_id"`
+	SourceID                   shape.Text              `json:"source_id" rule:"personal=id"`
+	CompanyID                  shape.Text              `json:"company_id" rule:"personal"`
 	Selected                   bool                    `json:"selected" doc:"The member is importable and was not excluded."`
 	IsImportable               bool                    `json:"is_importable"`
 	IsQualified                *bool                   `json:"is_qualified" doc:"The verdict of the Qualifier. Null without an answer."`
@@ -46,6 +47,12 @@ type Member struct {
 	ExclusionReason            shape.Text              `json:"exclusion_reason" rule:"enum=QUALIFIER_FAILED|EXCLUDED_BY_USER"`
 	Data                       shape.Value             `json:"data" rule:"required,component=MemberData" doc:"The fields of the company or person in the catalog. A person also has company_name."`
 	Qualification              *research.Qualification `json:"qualification"`
+}
+
+// PersonData is the data of a member that is a person.
+type PersonData struct {
+	catalog.Person
+	CompanyName shape.Text `json:"company_name" rule:"personal"`
 }
 
 // row is a member that is being prepared.

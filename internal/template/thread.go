@@ -20,7 +20,7 @@ import (
 
 // Thread is the stored state of a sequence's current thread.
 type Thread struct {
-	Subject string `json:"subject,omitzero"` // of the first email
+	Subject string `json:"subject,omitzero" rule:"personal"` // of the first email
 	// MessageIDs are the Message-IDs of the emails that were sent in the thread, may have been
 	// sent, or are being sent.
 	MessageIDs []string `json:"thread,omitzero"`

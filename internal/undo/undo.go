@@ -149,6 +149,8 @@ func (u *Undos) check(tx *store.Tx, op *operation.Operation) error {
 		return fault.New(fault.NotUndoable, "the operation was a dry run, which has changed nothing")
 	case op.Kind == operation.Template:
 		return fault.New(fault.NotUndoable, "a correction of the text is corrected again rather than undone: change the template and correct again")
+	case op.Kind == operation.Erasure:
+		return fault.New(fault.NotUndoable, "an erasure cannot be undone")
 	case op.State.Final:
 		return fault.New(fault.NotUndoable, "the operation has deleted records permanently")
 	case !op.UndoableUntil.Valid():

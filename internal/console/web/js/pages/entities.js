@@ -64,4 +64,4 @@ export const valueAt = (record, key) => key.split('.').reduce((/** @type {any} *
 
 /** The parts of the settings. */
 export const sections = [['organization', t('Organization')], ['users', t('Users')], ['keys', t('API keys')], ['fields', t('Fields')], ['tags', t('Tags')],
-  ['suppressions', t('Suppressions')], ['webhooks', t('Webhooks')], ['mail', t('Mail')], ['trash', t('Trash')], ['me', t('Password and sessions')]];
+  ['suppressions', t('Suppressions')], ['webhooks', t('Webhooks')], ['mail', t('Mail')], ['erasure', t('Erasure')], ['trash', t('Trash')], ['me', t('Password and sessions')]];

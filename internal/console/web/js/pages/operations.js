@@ -1,5 +1,5 @@
 // @ts-check
-// Operations: every import, change of many records, merge, restore and undo, and what can be undone.
+// Operations: every import, change of many records, merge, restore, undo and erasure, and what can be undone.
 import { is, list, post } from '../api.js';
 import { knownName, resolveAll } from '../components/field.js';
 import { button, empty, failed, heading, pairs, section, soft, status, when } from '../components/parts.js';
@@ -9,6 +9,7 @@ import { follow } from '../foot.js';
 import { go, link } from '../router.js';
 import { update } from '../state.js';
 import { number, t, tn } from '../text.js';
+import { erasedOf } from './erasure.js';
 import { askUndo, isUndoable, keptBecause, operationWith, problemsOf, readUndone, sentences, titleOf, undoneNote } from './undo.js';
 
 /** The names of the files of imports, by the id of the import. @type {Record<string, string>} */
@@ -71,7 +72,7 @@ export const operationPage = {
   },
   view: ({ o, before }) => html`<div class="page">${heading({ up: ['/operations', t('Operations')], title: o ? described(o) : t('Operation'),
     note: o && html`${status(o.status)} ${t('{when}, by {who}', { when: when(o.created_at), who: who(o) })}`,
-    actions: o && html`${o.status === 'running' && button(t('Cancel'), () => post(`/v1/operations/${o.id}/cancel`, {}))}${isUndoable(o) && button(t('Undo…'), () => askUndo(o), 'primary')}` })}
+    actions: o && html`${o.status === 'running' && o.kind !== 'erasure' && button(t('Cancel'), () => post(`/v1/operations/${o.id}/cancel`, {}))}${isUndoable(o) && button(t('Undo…'), () => askUndo(o), 'primary')}` })}
     ${o ? details(o, before) : empty(t('Operations are kept for 30 days. This one is gone.'))}</div>`,
 };
 
@@ -83,8 +84,8 @@ function details(o, before) {
       ...(o.kind === 'undo' ? facts([[t('Undo of'), before && html`<a href=${link(`/operations/${before.id}`)}>${described(before)}</a>`], [t('Put back'), tn(o.undone, '{n} record', '{n} records')]])
         : facts([[t('Changed'), o.kind === 'template' ? tn(o.changed, '{n} person', '{n} people') : tn(o.changed, '{n} record', '{n} records')], [t('Not changed'), o.failed > 0 && number(o.failed)]])),
       ...facts([[t('Finished'), o.finished_at && when(o.finished_at)], [t('Can be undone until'), !o.undone_by && o.undoable_until && when(o.undoable_until)],
-        [t('Import'), o.kind === 'import' && html`<a href=${link(`/imports/${o.id}`)}>${t('Show its rows')}</a>`]]),
-    ]))}${kept.length > 0 && section(t('What stayed'), sentences(kept))}${problemsOf(o)}`;
+        [t('Reason'), o.reason], [t('Import'), o.kind === 'import' && html`<a href=${link(`/imports/${o.id}`)}>${t('Show its rows')}</a>`]]),
+    ]))}${kept.length > 0 && section(t('What stayed'), sentences(kept))}${erasedOf(o)}${problemsOf(o)}`;
 }
 
 /** The facts that there are. @param {[string, any][]} all @returns {[string, any][]} */

@@ -11,6 +11,7 @@ import { may, session } from '../state.js';
 import { t, tn, why } from '../text.js';
 import { deleteUsed } from '../uses.js';
 import { sections } from './entities.js';
+import { askErasure, erasureView, loadErasures } from './erasure.js';
 import { loadMail, mailView } from './mail.js';
 import { deleted } from './undo.js';
 
@@ -75,8 +76,9 @@ const parts = {
     one: t('field'), empty: t('No custom fields yet.'), load: got('/v1/fields'), path: '/v1/fields',
     columns: [[t('Label'), (f) => f.label], [t('Of'), (f) => words(f.entity)], [t('Key'), (f) => f.key], [t('Type'), (f) => words(f.data_type)]],
     fields: [{ name: 'entity', label: t('Of'), required: true, options: optionsOf(['contacts', 'accounts', 'opportunities', 'tasks', 'meetings']) }, { name: 'key', required: true, help: t('small letters, digits and underscores') }, { name: 'label' }, ...typeFields,
+      { name: 'personal', label: t('Personal'), type: 'boolean', help: t('values may tell something about a person, so that an erasure lists them') },
       { name: 'ai', label: t('Question'), help: t('only of accounts: research for a market fills the field with the answer') }],
-    defaults: { entity: 'contacts', data_type: 'text' },
+    defaults: { entity: 'contacts', data_type: 'text', personal: true },
     actions: (f) => may('admin') && button(t('Delete…'), deletion(f.label, { path: `/v1/fields/${f.id}`, title: t('Delete the field “{name}” and its values?', { name: f.label }), action: t('Delete the field') }), 'danger'),
   },
   tags: {
@@ -117,7 +119,7 @@ async function invite(user) {
 
 /** @param {string} now @param {unknown} content @param {unknown} [action] @param {string} [kind] of the page */
 export const frame = (now, content, action, kind = '') => html`<div class=${`page ${kind}`}>${heading({ title: t('Settings'), actions: action })}
-  ${tabs(sections.filter(([name]) => (name !== 'keys' || may('admin')) && (name !== 'mail' || may('write'))).map(([name, title]) => [title, `/settings/${name}`, name === now]))}${content}</div>`;
+  ${tabs(sections.filter(([name]) => (!['keys', 'erasure'].includes(name) || may('admin')) && (name !== 'mail' || may('write'))).map(([name, title]) => [title, `/settings/${name}`, name === now]))}${content}</div>`;
 
 /** @type {PageModule} */
 export const settingsPage = {
@@ -126,6 +128,7 @@ export const settingsPage = {
     const name = args.part || 'organization';
     if (name === 'organization') return { name, item: await get('/v1/organization', { signal }) };
     if (name === 'mail') return { name, item: await loadMail(signal) };
+    if (name === 'erasure') return { name, items: await loadErasures(signal) };
     if (name === 'me') return { name, items: (await getPage('/v1/sessions', { signal })).data };
     if (!parts[name]) throw new ApiError(404, '', '');
     return { name, items: await parts[name].load(signal) };
@@ -133,6 +136,7 @@ export const settingsPage = {
   view(model) {
     if (model.name === 'organization') return frame('organization', organization(model.item));
     if (model.name === 'mail') return frame('mail', mailView(model.item));
+    if (model.name === 'erasure') return frame('erasure', erasureView(model.items), may('admin') && button(t('Erase a person…'), askErasure, 'danger'));
     if (model.name === 'me') return frame('me', own(model.items));
     const part = parts[model.name];
     const allowed = part.fields && may(part.admin ? 'admin' : 'write');

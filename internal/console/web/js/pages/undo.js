@@ -25,6 +25,7 @@ const did = {
   restore: ['Restored {n} {kind}', 'Restored {n} {title}'], import: ['Imported {n} {kind}', 'Imported {n} {title}'],
   tam_import: ['Imported {n} record of a market', 'Imported {n} records of a market'],
   template: ['Brought the newest text to {n} person', 'Brought the newest text to {n} people'],
+  erasure: ['Erased a person: {n} record', 'Erased a person: {n} records'],
   merge: ['Merged {n} {kind}', 'Merged {n} {title}'], undo: ['Undo: put back {n} {kind}', 'Undo: put back {n} {title}'],
 };
 
