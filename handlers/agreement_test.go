@@ -128,6 +128,10 @@ func (a *agreement) value(f *listField) any {
 		return fmt.Sprintf("shop%d.example", r.IntN(40))
 	case f.Key == "email":
 		return fmt.Sprintf("%s%d@x.example", pick([]string{"Ann", "ann", "bob"}), r.IntN(300))
+	case f.Key == "other_emails":
+		return []string{"Ann@home.example", fmt.Sprintf("bob%d@home.example", r.IntN(9))}[r.IntN(2):]
+	case f.Key == "other_phones":
+		return []string{"+49 30 1", "030-2"}[r.IntN(2):]
 	case f.Key == "owner_id":
 		return "<user>"
 	case f.Key == "campaign_id":

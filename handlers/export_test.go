@@ -109,7 +109,7 @@ func TestExportTables(t *testing.T) {
 	common := "external_id,tags,tag_names"
 	for entity, header := range map[string]string{
 		"accounts":      "id,created_at,updated_at,name,website,industry,employee_count,annual_revenue,founded_year,description,country,location,linkedin_url,phone_number,source,owner_id,owner_email,notes," + common,
-		"contacts":      "id,created_at,updated_at,account_id,account_name,first_name,last_name,email,title,phone_number,linkedin_url,location,source,do_not_contact,notes,scoring.heat_score," + common,
+		"contacts":      "id,created_at,updated_at,account_id,account_name,first_name,last_name,email,other_emails,title,phone_number,other_phones,linkedin_url,location,source,do_not_contact,notes,scoring.heat_score," + common,
 		"opportunities": "id,created_at,updated_at,name,account_id,account_name,contact_id,contact_name,owner_id,owner_email,stage,amount,currency,close_date,notes," + common,
 		"tasks":         "id,created_at,updated_at,title,type,status,due_at,completed_at,contact_id,contact_name,account_id,account_name,campaign_id,campaign_name,owner_id,owner_email,notes," + common,
 		"meetings":      "id,created_at,updated_at,title,starts_at,ends_at,status,location,contact_id,contact_name,account_id,account_name,owner_id,owner_email,notes," + common,

@@ -99,7 +99,7 @@ func TestRemerge(t *testing.T) {
 			m.run() // both get the first message
 			merge := m.merge(bob, ann, "").Is(200).Text("meta.operation_id")
 			m.run()
-			back := undo(t, m.app, m.Org, merge, undone(1))
+			back := undo(t, m.app, m.Org, merge, undone(2))
 			c.change(m, campaign, ann, bob)
 			m.run()
 			m.Write.Post("/v1/operations/"+back+"/undo", nil).Is(202)

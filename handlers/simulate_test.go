@@ -352,7 +352,7 @@ func TestSimulateUnreachable(t *testing.T) {
 	suppressed := []string{org.Admin.Post("/v1/suppressions", `{"email": "b@ONE.example"}`).Is(200).ID(), org.Admin.Post("/v1/suppressions", `{"domain": "two.example"}`).Is(201).ID()}
 	all := []string{"send 2026-03-02T10:00:00Z", "task 2026-03-03T09:00:00Z | 1 day after step 0 was completed", "send 2026-03-04T04:00:00Z | 1 day after step 1 was due"}
 	nobody := func(why string) []string { return slices.Repeat([]string{"skip never | " + why}, 3) }
-	const onList = "the contact's email address or its domain is suppressed"
+	const onList = "the contact's email address, its domain or another address of the person is suppressed"
 	wants := [][]string{all, nobody(onList), nobody(onList), nobody("the contact has opted out"), {
 		"skip 2026-03-02T10:00:00Z | day 0 of the sequence at 10:00; the contact has no email address", "task 2026-03-03T09:00:00Z | 1 day after step 0 was skipped",
 		"skip 2026-03-04T04:00:00Z | 1 day after step 1 was due; the contact has no email address"}}

@@ -99,7 +99,7 @@ func TestMergeWakesHeldSteps(t *testing.T) {
 	if got := e.outbox(); len(got) != 1 || !strings.HasPrefix(*got[0].Body, "About CEO.") {
 		t.Errorf("got %+v", got)
 	}
-	undo(t, e.app, e.Org, merge, undone(1))
+	undo(t, e.app, e.Org, merge, undone(2))
 	e.to("03-05 12:00")
 	if got := e.outbox(); len(got) != 1 {
 		t.Errorf("%d messages after the undo", len(got))

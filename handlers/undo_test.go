@@ -279,7 +279,7 @@ func TestUndoKeepsOptOuts(t *testing.T) {
 	d := org.Write.Post("/v1/contacts", `{"email": "d@x.example"}`).Is(201).ID()
 	merge := org.Write.Post("/v1/contacts/"+c+"/merge", fmt.Sprintf(`{"ids": [%q]}`, d)).Is(200).Text("meta.operation_id")
 	org.Write.Patch("/v1/contacts/"+c, `{"do_not_contact": true}`).Is(200)
-	undo(t, app, org, merge, undone(1))
+	undo(t, app, org, merge, undone(2))
 	for _, id := range []string{b, c, d} {
 		org.Read.Get("/v1/contacts/"+id).Has(200, `{"data": {"do_not_contact": true}}`)
 	}

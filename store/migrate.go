@@ -26,6 +26,7 @@ var migrations = []migration{
 	func(*bolt.Tx) error { return nil }, // users have credentials and sessions, which older programs do not keep in step with them
 	func(*bolt.Tx) error { return nil }, // accounts and contacts have a key of their names, which Store.UseShapes builds
 	func(*bolt.Tx) error { return nil }, // the change log has values and operations, and settings have a trash, which older programs ignore
+	func(*bolt.Tx) error { return nil }, // contacts have other addresses, which older programs would drop and not look at before they send
 }
 
 var heldBucket = []byte("held")

@@ -20,8 +20,10 @@ type Contact struct {
 	FirstName    shape.Text    `json:"first_name" rule:"line,personal"`
 	LastName     shape.Text    `json:"last_name" rule:"line,personal"`
 	Email        shape.Text    `json:"email" rule:"format=email,grams,personal=address" doc:"A new contact needs an email, a linkedin_url, or both first_name and last_name."`
+	OtherEmails  []string      `json:"other_emails" rule:"format=email,maxlen=10,personal=address" doc:"Further addresses of the contact. They find the contact, and who opted out with one of them is not written to, but only email is written to. A merge may leave more than 10."`
 	Title        shape.Text    `json:"title" rule:"line,personal"`
 	PhoneNumber  shape.Text    `json:"phone_number" rule:"personal"`
+	OtherPhones  []string      `json:"other_phones" rule:"maxlen=10,personal" doc:"Further phone numbers of the contact. A merge may leave more than 10."`
 	LinkedinURL  shape.Text    `json:"linkedin_url" label:"LinkedIn URL" rule:"personal"`
 	Location     shape.Text    `json:"location" rule:"personal"`
 	Source       Source        `json:"source" rule:"fixed,default=api"`
@@ -34,26 +36,6 @@ type Contact struct {
 
 // Private returns the part of the record that is stored but never returned by the API.
 func (c *Contact) Private() any { return &c.Origin }
-
-// Addresses returns the email addresses of the contact, the one that is written to first.
-func (c *Contact) Addresses() []string {
-	if c.Email == "" {
-		return nil
-	}
-	return []string{string(c.Email)}
-}
-
-// DropAddresses takes addresses from the contact.
-func (c *Contact) DropAddresses(drop func(email string) bool) {
-	if drop(string(c.Email)) {
-		c.Email = ""
-	}
-}
-
-// ContactsWith returns the contacts that have an email address.
-func (c *CRM) ContactsWith(tx *store.Tx, email string) ([]uuid.UUID, error) {
-	return c.Contacts.FindAll(tx, "email", email)
-}
 
 // Scoring rates how promising a contact is.
 type Scoring struct {
@@ -102,7 +84,8 @@ func (c *CRM) contactRules() record.Rules[Contact] {
 		Alike: &record.Alike[Contact]{
 			Key: contactNameKey, Version: address.Version, Prefix: contactNameKey, Same: isSameContact,
 		},
-		Keys: []store.Key[Contact]{sourceKey(func(c *Contact) *Origin { return &c.Origin })},
+		Keys:       []store.Key[Contact]{sourceKey(func(c *Contact) *Origin { return &c.Origin }), otherAddresses},
+		MatchesToo: map[string]string{"email": byOtherAddress}, Fold: foldContact,
 	}
 }
 
@@ -110,8 +93,10 @@ func (c *CRM) contactRules() record.Rules[Contact] {
 func identifiesPerson(url string) bool { return strings.Contains(url, "linkedin.") }
 
 // checkContact requires that a new contact is reachable or has a full name, and refuses to add the address of a person who was
-// erased.
+// erased. It removes other addresses and numbers that are there twice.
 func (x *CRM) checkContact(tx *store.Tx, before, c *Contact, p *fault.Problems) error {
+	c.OtherEmails = distinct(c.OtherEmails, string(c.Email), address.Key)
+	c.OtherPhones = distinct(c.OtherPhones, string(c.PhoneNumber), phoneKey)
 	var had []string
 	if before != nil {
 		had = before.Addresses()
@@ -133,9 +118,8 @@ func (x *CRM) checkContact(tx *store.Tx, before, c *Contact, p *fault.Problems) 
 // Recipient holds the fields of a contact that messages use.
 type Recipient struct {
 	FirstName, LastName string
-	Email               string
-	AccountID           uuid.NullUUID
-	OptedOut            bool
+	Reach
+	AccountID uuid.NullUUID
 
 	public []byte // the whole contact as stored; valid until the transaction ends
 }
@@ -156,20 +140,28 @@ func (c *CRM) Recipients(tx *store.Tx) *Recipients {
 	}
 }
 
-// Reach returns the address of a contact and whether the contact has opted out.
-func (r *Recipients) Reach(id uuid.UUID) (email string, optedOut, found bool, err error) {
-	_, public, err := r.contacts.Public(id)
-	if err != nil || public == nil {
-		return "", false, false, err
-	}
-	contact := shape.NewMembers(string(public))
-	email, optedOut = reach(&contact)
-	return email, optedOut, true, nil
+// Reach is what decides whether a contact can be written to.
+type Reach struct {
+	Email    string   // the address that is written to
+	Others   []string // see Contact.OtherEmails
+	OptedOut bool
 }
 
-func reach(contact *shape.Members) (email string, optedOut bool) {
-	email = contact.Text(`"email":"`)
-	return email, contact.Flag(`"do_not_contact":`)
+// Reach returns what decides whether a contact can be written to.
+func (r *Recipients) Reach(id uuid.UUID) (to Reach, found bool, err error) {
+	_, public, err := r.contacts.Public(id)
+	if err != nil || public == nil {
+		return to, false, err
+	}
+	contact := shape.NewMembers(string(public))
+	return reach(&contact), true, nil
+}
+
+func reach(contact *shape.Members) (to Reach) {
+	to.Email = contact.Text(`"email":"`)
+	to.Others = contact.Texts(`"other_emails":`)
+	to.OptedOut = contact.Flag(`"do_not_contact":`)
+	return to
 }
 
 // Read returns a contact as a recipient.
@@ -183,7 +175,7 @@ func (r *Recipients) Read(id uuid.UUID) (to Recipient, found bool, err error) {
 		to.AccountID = uuid.NullUUID{UUID: account, Valid: true}
 	}
 	to.FirstName, to.LastName = contact.Text(`"first_name":"`), contact.Text(`"last_name":"`)
-	to.Email, to.OptedOut = reach(&contact)
+	to.Reach = reach(&contact)
 	to.public = public
 	return to, true, nil
 }

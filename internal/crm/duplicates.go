@@ -102,7 +102,13 @@ func (c *CRM) declareDuplicates() {
 		first := m.Text(`"first_name":"`)
 		r.Name = match.NewPerson(first, m.Text(`"last_name":"`))
 		r.AddEmail(m.Text(`"email":"`))
+		for _, email := range otherTexts(m) {
+			r.AddEmail(email)
+		}
 		r.AddPhone(m.Text(`"phone_number":"`))
+		for _, phone := range m.Texts(`"other_phones":`) {
+			r.AddPhone(phone)
+		}
 		if url := address.LinkedIn(m.Text(`"linkedin_url":"`)); identifiesPerson(url) {
 			r.LinkedIn = url
 		}

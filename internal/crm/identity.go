@@ -88,7 +88,7 @@ var contactIdentity = &record.Identity{
 		}
 		return record.Apart
 	},
-	Show: show,
+	IsShared: match.IsRole, Show: show,
 }
 
 // accountIdentity compares accounts by their name, website and LinkedIn URL.
@@ -111,8 +111,8 @@ func (c *CRM) accountIdentity() *record.Identity {
 			}
 			return agrees, differs
 		},
-		Fit:  func(_, _, _, _ string) record.Fit { return record.Fits },
-		Show: show,
+		Fit:      func(_, _, _, _ string) record.Fit { return record.Fits },
+		IsShared: func(string) bool { return false }, Show: show,
 	}
 }
 

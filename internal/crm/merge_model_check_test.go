@@ -72,7 +72,6 @@ func (m *mergeModel) compareMergedSequences(contacts []string, before []sequence
 			campaigns[s.CampaignID] = append(campaigns[s.CampaignID], s)
 		}
 	}
-	rec := m.records["contacts"][contacts[0]]
 	for campaign, group := range campaigns {
 		furthest := slices.MaxFunc(group, func(a, b sequenceView) int { return a.finished() - b.finished() })
 		ended := slices.ContainsFunc(group, func(s sequenceView) bool { return s.Reason == "replied" || s.Reason == "manual" })
@@ -97,7 +96,7 @@ func (m *mergeModel) compareMergedSequences(contacts []string, before []sequence
 			m.t.Errorf("sequence %s goes on although the contact has replied", open[0].ID)
 		case len(open) == 1 && open[0].finished() < furthest.finished():
 			m.t.Errorf("sequence %s goes on, and %s was further on", open[0].ID, furthest.ID)
-		case len(open) == 0 && len(best) == 1 && best[0].isOpen() && !ended && !m.suppressed[rec["email"].(string)]:
+		case len(open) == 0 && len(best) == 1 && best[0].isOpen() && !ended && !m.hasOptedOut(contacts[0]):
 			m.t.Errorf("sequence %s was the furthest and is %+v", furthest.ID, now[furthest.ID])
 		}
 	}
@@ -147,7 +146,7 @@ func (m *mergeModel) compareSequences() {
 			}
 		}
 		m.messages[msg.ID] = msg
-		if rec := m.records["contacts"][msg.ContactID]; rec == nil || rec["email"] != msg.To || m.suppressed[msg.To] {
+		if rec := m.records["contacts"][msg.ContactID]; rec == nil || rec["email"] != msg.To || m.hasOptedOut(msg.ContactID) {
 			m.t.Errorf("message %s was sent to %s of the contact %v", msg.ID, msg.To, rec)
 		}
 	}

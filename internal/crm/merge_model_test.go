@@ -73,6 +73,7 @@ type mergeModel struct {
 	external   map[string]string            // from an external id to the record that it was given to
 	audiences  map[string]map[string]bool   // the members by id
 	suppressed map[string]bool              // addresses
+	addresses  map[string][]string          // of a contact
 	sequences  map[string]sequenceView      // by id, with the contact that they were first seen with
 	messages   map[string]messageView       // by id
 	tags       []string
@@ -84,7 +85,7 @@ func newMergeModel(t *testing.T, seed int) *mergeModel {
 		t: t, r: rand.New(rand.NewPCG(uint64(seed), 11)), app: apptest.New(t),
 		records: map[string]map[string]fields{"accounts": {}}, trash: map[string]map[string]fields{"contacts": {}, "tasks": {}},
 		left: map[string][]string{}, lost: map[string][]fields{}, merged: map[string]string{}, external: map[string]string{},
-		audiences: map[string]map[string]bool{}, suppressed: map[string]bool{},
+		audiences: map[string]map[string]bool{}, suppressed: map[string]bool{}, addresses: map[string][]string{},
 		sequences: map[string]sequenceView{}, messages: map[string]messageView{},
 	}
 	m.org = m.app.Org("Acme")
@@ -215,9 +216,17 @@ func (m *mergeModel) added(entity, id string, f fields) {
 	if ext, is := f["external_id"].(string); is {
 		m.external[ext] = id
 	}
+	if email, is := f["email"].(string); is {
+		m.addresses[id] = []string{email}
+	}
 	if f["do_not_contact"] == true {
 		m.suppressed[f["email"].(string)] = true
 	}
+}
+
+// hasOptedOut reports whether one of the addresses of a contact is suppressed.
+func (m *mergeModel) hasOptedOut(id string) bool {
+	return slices.ContainsFunc(m.addresses[id], func(email string) bool { return m.suppressed[email] })
 }
 
 // batch creates many contacts of an account.
@@ -308,8 +317,13 @@ func (m *mergeModel) merge(entity string) {
 		rec[field] = m.records[entity][id][field]
 	}
 	m.records[entity][into] = rec
+	for _, other := range others {
+		m.addresses[into] = append(m.addresses[into], m.addresses[other]...)
+	}
 	if rec["do_not_contact"] == true {
-		m.suppressed[rec["email"].(string)] = true
+		for _, email := range m.addresses[into] {
+			m.suppressed[email] = true
+		}
 	}
 	for _, other := range others {
 		delete(m.records[entity], other)

@@ -3,6 +3,8 @@ package crm
 import (
 	"errors"
 
+	"github.com/google/uuid"
+
 	"prospector/internal/address"
 	"prospector/store"
 )
@@ -16,8 +18,8 @@ const ReasonOptedOut = "opted_out"
 // the hook. The hook comes first when the contact opts out, so that its own sequences stop for that
 // reason, and last when it opts in again, so that nothing is suppressed any more.
 func (c *CRM) contactUpdated(tx *store.Tx, before, after *Contact) error {
-	if before.DoNotContact && !after.DoNotContact && address.Key(string(before.Email)) == address.Key(string(after.Email)) {
-		if err := c.releaseOptOut(tx, after); err != nil {
+	if before.DoNotContact && !after.DoNotContact {
+		if err := c.releaseOptOut(tx, before, after); err != nil {
 			return err
 		}
 	}
@@ -26,38 +28,58 @@ func (c *CRM) contactUpdated(tx *store.Tx, before, after *Contact) error {
 			return err
 		}
 	}
-	if before.DoNotContact && address.Key(string(before.Email)) == address.Key(string(after.Email)) {
-		return nil // nothing new: the suppression may have been deleted on purpose
-	}
-	return c.suppressOptOut(tx, after)
+	return c.suppressAddresses(tx, after, func(email string) bool {
+		// The suppression of an address that the contact had may have been deleted on purpose.
+		return !before.DoNotContact || !before.hasAddress(email)
+	})
 }
 
-// suppressOptOut suppresses the address of a contact that has opted out, so that the opt-out covers
-// every contact with the address.
+// suppressOptOut suppresses the addresses of a contact that has opted out, so that the opt-out covers
+// every contact with one of them.
 func (c *CRM) suppressOptOut(tx *store.Tx, contact *Contact) error {
-	if !contact.DoNotContact || contact.Email == "" {
-		return nil
-	}
-	return c.SuppressEmail(tx, string(contact.Email), ReasonOptedOut)
+	return c.suppressAddresses(tx, contact, func(string) bool { return true })
 }
 
-// releaseOptOut removes the suppression that an opt-out has added, unless another contact with the
-// address has opted out.
-func (c *CRM) releaseOptOut(tx *store.Tx, contact *Contact) error {
-	if contact.Email == "" {
+// suppressAddresses suppresses those addresses of a contact that has opted out for which isNew returns true.
+func (c *CRM) suppressAddresses(tx *store.Tx, contact *Contact, isNew func(string) bool) error {
+	if !contact.DoNotContact {
 		return nil
 	}
-	ids, err := c.Contacts.FindAll(tx, "email", string(contact.Email))
+	for _, email := range contact.Addresses() {
+		if isNew(email) {
+			if err := c.SuppressEmail(tx, email, ReasonOptedOut); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// releaseOptOut removes the suppressions that an opt-out has added of the addresses that the contact still has, unless
+// another contact with the address has opted out.
+func (c *CRM) releaseOptOut(tx *store.Tx, before, contact *Contact) error {
+	for _, email := range contact.Addresses() {
+		if before.hasAddress(email) {
+			if err := c.releaseAddress(tx, contact.ID, email); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *CRM) releaseAddress(tx *store.Tx, contact uuid.UUID, email string) error {
+	ids, err := c.ContactsWith(tx, email)
 	if err != nil {
 		return err
 	}
 	recipients := c.Recipients(tx)
 	for _, id := range ids {
-		if _, optedOut, _, err := recipients.Reach(id); err != nil || optedOut && id != contact.ID {
+		if to, _, err := recipients.Reach(id); err != nil || to.OptedOut && id != contact {
 			return err
 		}
 	}
-	suppressions, err := c.Suppressions.Table.IDs(tx, bySubject, []byte(address.Key(string(contact.Email))), 0)
+	suppressions, err := c.Suppressions.Table.IDs(tx, bySubject, []byte(address.Key(email)), 0)
 	if err != nil {
 		return err
 	}
@@ -79,12 +101,12 @@ func (c *CRM) optedOut(tx *store.Tx) (emails []string, err error) {
 	ids, err := c.Contacts.Matching(tx, "email")
 	recipients := c.Recipients(tx)
 	for _, id := range ids {
-		email, optedOut, _, err := recipients.Reach(id)
+		to, _, err := recipients.Reach(id)
 		if err != nil && !errors.Is(err, store.ErrDamaged) {
 			return nil, err
 		}
-		if err == nil && optedOut {
-			emails = append(emails, email)
+		if err == nil && to.OptedOut {
+			emails = append(emails, to.Email)
 		}
 	}
 	return emails, err

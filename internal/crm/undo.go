@@ -24,6 +24,8 @@ func (c *CRM) mayUndoContact(tx *store.Tx, contact *Contact, field string, to js
 			return false, nil
 		}
 		return contact.Email == "" || !c.IsSuppressed(tx, string(contact.Email)), nil
+	case "other_emails": // the address with which the person has opted out stays known
+		return contact.DoNotContact || !c.IsCovered(tx, contact.OtherEmails), nil
 	}
 	return true, nil
 }

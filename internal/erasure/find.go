@@ -244,7 +244,9 @@ func (w *erasing) addContact(c *crm.Contact) {
 	w.addIDs(c.ID)
 	w.owned[string(c.ID[:])] = true
 	w.add(string(c.LinkedinURL))
-	w.addPhone(string(c.PhoneNumber))
+	for _, phone := range append([]string{string(c.PhoneNumber)}, c.OtherPhones...) {
+		w.addPhone(phone)
+	}
 	w.addName(string(c.FirstName), string(c.LastName))
 	w.people = append(w.people, match.NewPerson(string(c.FirstName), string(c.LastName)))
 	w.addAddresses(c.Addresses())

@@ -103,13 +103,13 @@ func (o *Outreach) splitRefused(
 	recipients := o.crm.Recipients(tx)
 	refused = map[uuid.UUID]Refusal{}
 	for _, id := range slices.SortedFunc(slices.Values(contacts), store.CompareIDs) {
-		email, optedOut, found, err := recipients.Reach(id)
+		to, found, err := recipients.Reach(id)
 		if err != nil {
 			return nil, nil, err
 		}
 		refusal := ContactNotFound
 		if found {
-			refusal = o.Refusal(tx, email, optedOut)
+			refusal = o.Refusal(tx, to)
 		}
 		if refusal == "" {
 			accepted = append(accepted, id)

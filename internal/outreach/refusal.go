@@ -1,6 +1,9 @@
 package outreach
 
-import "prospector/store"
+import (
+	"prospector/internal/crm"
+	"prospector/store"
+)
 
 // Refusal is why a contact cannot be enrolled or written to. It is empty if the contact can.
 type Refusal string
@@ -22,18 +25,17 @@ func (r Refusal) Description() string {
 	case ContactOptedOut:
 		return "The contact has opted out."
 	case ContactSuppressed:
-		return "The contact's email address or its domain is suppressed."
+		return "The contact's email address, its domain or another address of the person is suppressed."
 	}
 	return ""
 }
 
-// Refusal returns why nothing may be sent to a contact with an address. Opting out takes precedence
-// over a suppression.
-func (o *Outreach) Refusal(tx *store.Tx, email string, optedOut bool) Refusal {
+// Refusal returns why nothing may be sent to a contact. Opting out takes precedence over a suppression.
+func (o *Outreach) Refusal(tx *store.Tx, to crm.Reach) Refusal {
 	switch {
-	case optedOut:
+	case to.OptedOut:
 		return ContactOptedOut
-	case o.crm.IsSuppressed(tx, email):
+	case o.crm.IsSuppressed(tx, to.Email), o.crm.IsCovered(tx, to.Others):
 		return ContactSuppressed
 	}
 	return ""

@@ -147,7 +147,7 @@ const (
 
 // endedFor returns why nothing more happens for a contact, whatever the other contacts are.
 func (s *simulation) endedFor(c *simulatedContact) reason {
-	refusal := s.Refusal(s.tx, c.Email, c.OptedOut)
+	refusal := s.Refusal(s.tx, c.Reach)
 	switch {
 	case s.campaign.IsFinished():
 		return reason{"campaign_ended", "the campaign is " + string(s.campaign.Status)}

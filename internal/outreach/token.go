@@ -29,7 +29,7 @@ var tokenNames = func() []string {
 
 func tokenFields[T any]() (keys []string) {
 	for _, f := range shape.Of[T]().Flat() {
-		if !f.ReadOnly && f.Ref == "" && f.Type != shape.TypeReference {
+		if !f.ReadOnly && f.Ref == "" && !f.Accumulates() && f.Type != shape.TypeReference {
 			keys = append(keys, f.Key)
 		}
 	}

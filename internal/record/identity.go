@@ -18,6 +18,9 @@ type Identity struct {
 	Agrees func(a, b string) (agrees, differs bool)
 	// Fit says how well two records that share the value of a match field can be one.
 	Fit func(field, value, a, b string) Fit
+	// IsShared reports whether several people may have a value, such as a role address. As a further value of a row it finds
+	// nothing.
+	IsShared func(value string) bool
 	// Show returns a description as people read it.
 	Show func(string) string
 }

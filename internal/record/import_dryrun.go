@@ -238,6 +238,9 @@ func (im *Importer) dryKeys(k *kind, rec any) (keys []string) {
 	}
 	for field, fold := range k.match {
 		add(field, fold(k.textField(field)(rec)))
+		for _, v := range k.further(field, rec) {
+			add(field, fold(v))
+		}
 	}
 	if k.shape.Field(externalID) != nil {
 		id := k.textField(externalID)(rec)

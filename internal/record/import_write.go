@@ -3,6 +3,7 @@ package record
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -181,8 +182,10 @@ func (a *attempt) edit(rec any, refs shape.Value) (shape.Value, error) {
 	}
 	if a.options.OnExisting != SkipExisting {
 		if a.options.OnExisting == FillEmpty || a.fillsOnly {
+			a.keepFurther(rec, &body)
 			body = a.kind.onlyEmpty(rec, body)
 		}
+		a.accumulate(rec, &body)
 		return body, nil
 	}
 	if a.optOut.Field != "" && body.Get(a.optOut.Field).True && !a.hasOptedOut(rec) {
@@ -191,12 +194,62 @@ func (a *attempt) edit(rec any, refs shape.Value) (shape.Value, error) {
 	return body, fault.New(fault.ValidationFailed, "there is such a %s already, and on_existing is skip", strings.ReplaceAll(a.kind.Object, "_", " "))
 }
 
+// keepFurther adds the values of match fields that a record keeps its own of, such as the address of a row that found it by another
+// one, to its further ones.
+func (a *attempt) keepFurther(rec any, body *shape.Value) {
+	for field, fold := range a.kind.match {
+		further, v := rows.Further(field), body.Get(field)
+		own := a.kind.textField(field)(rec)
+		if a.kind.shape.Field(further) == nil || v.Kind != shape.String || own == "" || fold(own) == fold(v.Text) {
+			continue
+		}
+		list := shape.Value{Kind: shape.List, Items: []shape.Value{v}}
+		if given, has := take(body, further); has {
+			list.Items = append(list.Items, given.Items...)
+		}
+		set(body, further, list)
+	}
+}
+
+// accumulate adds the entries that a record has in a list of texts to those of the row: an import removes none.
+func (a *attempt) accumulate(rec any, body *shape.Value) {
+	body.Members = slices.Clone(body.Members)
+	for i := range body.Members {
+		m := &body.Members[i]
+		f := a.kind.shape.Field(m.Key)
+		if f == nil || !f.Accumulates() || m.Value.Kind != shape.List {
+			continue
+		}
+		own, _ := f.Get(rec).([]string)
+		var all []shape.Value
+		for _, v := range own {
+			all = append(all, text(v))
+		}
+		for _, v := range m.Value.Items {
+			isKnown := slices.ContainsFunc(own, func(o string) bool { return strings.EqualFold(o, v.Text) })
+			switch {
+			case isKnown:
+			case len(all) >= f.MaxLen:
+				a.dropped = append(a.dropped, rows.Dropped{Column: m.Key, Value: v.Text, Message: fmt.Sprintf("is too many: at most %d are kept", f.MaxLen)})
+			default:
+				all = append(all, v)
+			}
+		}
+		if len(own) > f.MaxLen { // after a merge; nothing is added
+			_, _ = take(body, m.Key)
+			a.accumulate(rec, body)
+			return
+		}
+		m.Value.Items = all
+	}
+}
+
 // onlyEmpty returns a body without the fields in which a record has a value. What adds to lists stays, and so do flags that are
 // true.
 func (k *kind) onlyEmpty(rec any, body shape.Value) shape.Value {
 	within := func(prefix string, members []shape.Member) (kept []shape.Member) {
 		for _, m := range members {
-			if f := k.flat[prefix+m.Key]; f != nil && f.Type != shape.TypeBoolean && hasValue(f.Get(rec)) || m.Value.Kind == shape.Bool && !m.Value.True {
+			if f := k.flat[prefix+m.Key]; f != nil && f.Type != shape.TypeBoolean && !f.Accumulates() && hasValue(f.Get(rec)) || m.Value.Kind == shape.Bool && !m.Value.True {
 				continue
 			}
 			kept = append(kept, m)
@@ -263,17 +316,19 @@ func (a *attempt) find(draft any, links []linked, report func(rows.Dropped)) (id
 		}
 	}
 	for _, field := range a.match {
-		v := a.item.body.Get(field)
-		if v.Kind != shape.String || v.Text == "" || !a.mayFind(field, v.Text) {
-			continue
-		}
-		if field == externalID {
-			id, exists, err = a.findByExternalID(v.Text, draft)
-		} else {
-			id, exists, err = a.findBy(field, v.Text, draft)
-		}
-		if exists || err != nil {
-			return id, exists, err
+		for i, v := range append([]shape.Value{a.item.body.Get(field)}, a.item.body.Get(rows.Further(field)).Items...) {
+			if v.Kind != shape.String || v.Text == "" || !a.mayFind(field, v.Text) || i > 0 && a.identity != nil && a.identity.IsShared(v.Text) {
+				continue
+			}
+			if field == externalID {
+				id, exists, err = a.findByExternalID(v.Text, draft)
+			} else {
+				id, exists, err = a.findBy(field, v.Text, draft)
+				a.fillsOnly = a.fillsOnly || exists && i > 0
+			}
+			if exists || err != nil {
+				return id, exists, err
+			}
 		}
 	}
 	if a.alike == nil || a.item.namesUnknown(links) {
@@ -346,22 +401,24 @@ func (a *attempt) agrees(id uuid.UUID, draft any) (agrees, differs bool, stored 
 // findBy finds the record with a value in a match field that the row may be about. Of several it is the oldest one that fits, or
 // else the oldest of which too little is known.
 func (a *attempt) findBy(field, text string, draft any) (best uuid.UUID, found bool, err error) {
-	if a.isSure() {
-		id, exists, err := a.kind.Find(a.tx, field, text)
-		if exists && err == nil {
-			exists, err = a.mayBe(id, field)
-		}
-		return id, exists, err
-	}
 	if a.kind.table.Count(a.tx) == 0 || a.kind.match[field](text) == "" {
 		return uuid.Nil, false, nil
 	}
-	ids, err := a.kind.table.IDs(a.tx, MatchKey(field), []byte(a.kind.match[field](text)), maxAlike)
+	ids, others, err := a.withValue(field, []byte(a.kind.match[field](text)))
 	if err != nil {
 		return uuid.Nil, false, err
 	}
+	defer func() { a.fillsOnly = found && slices.Contains(others, best) }()
+	if a.isSure() {
+		for _, id := range append(ids, others...) {
+			if may, err := a.mayBe(id, field); may || err != nil {
+				return id, may, err
+			}
+		}
+		return uuid.Nil, false, nil
+	}
 	row, most := a.identity.Of(a.record(draft)), Apart
-	for _, id := range ids {
+	for _, id := range append(ids, others...) {
 		may, err := a.mayBe(id, field)
 		if err != nil {
 			return uuid.Nil, false, err
@@ -378,6 +435,26 @@ func (a *attempt) findBy(field, text string, draft any) (best uuid.UUID, found b
 		}
 	}
 	return best, most > Apart, nil
+}
+
+// withValue returns the records with a value in a match field, the oldest first, and those that merely have it as a further one.
+func (a *attempt) withValue(field string, value []byte) (ids, others []uuid.UUID, err error) {
+	table := a.kind.table
+	if ids, err = table.IDs(a.tx, MatchKey(field), value, maxAlike); err != nil || a.kind.matchesToo[field] == "" {
+		return ids, nil, err
+	}
+	others, err = table.IDs(a.tx, a.kind.matchesToo[field], value, maxAlike)
+	return ids, slices.DeleteFunc(others, func(id uuid.UUID) bool { return slices.Contains(ids, id) }), err
+}
+
+// further returns the further values of a match field that a record has.
+func (k *kind) further(field string, rec any) []string {
+	f := k.shape.Field(rows.Further(field))
+	if f == nil {
+		return nil
+	}
+	values, _ := f.Get(rec).([]string)
+	return values
 }
 
 // namesUnknown reports whether a row names a record that it refers to, such as its account, which does not exist. Records of

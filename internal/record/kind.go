@@ -42,6 +42,7 @@ type rules struct {
 	example, newExample any // a record, and how it was when it was created
 	triggers            []store.Trigger
 	match               map[string]func(string) string
+	matchesToo          map[string]string
 	identifies          func(field, text string) bool
 	entries             string
 	updateTogether      []string
@@ -51,6 +52,7 @@ type rules struct {
 	updateEvents        func(before, after any) []string
 	checkRecord         func(tx *store.Tx, before, after any, p *fault.Problems) error
 	checkEntry          func(rec any, at, entry string, p *fault.Problems)
+	foldAll             func(into any, all []any)
 	afterInsert         func(tx *store.Tx, rec any) error
 	afterUpdate         func(tx *store.Tx, before, after any) error
 	mayDelete           func(tx *store.Tx, rec any) error
@@ -76,7 +78,7 @@ func untyped[T any](r *Rules[T]) rules {
 	headOf(&fresh).UpdatedAt = headOf(&fresh).CreatedAt
 	u := rules{
 		silent: r.Silent, noUpdateEvent: r.NoUpdateEvent, noDeleteEvent: r.NoDeleteEvent, example: &r.Example,
-		newExample: &fresh, triggers: r.Triggers, match: r.Match, identifies: r.Identifies, entries: r.Entries, updateTogether: r.UpdateTogether, nameKey: r.NameKey, newNamed: r.NewNamed, customs: r.Customs,
+		newExample: &fresh, triggers: r.Triggers, match: r.Match, matchesToo: r.MatchesToo, identifies: r.Identifies, entries: r.Entries, updateTogether: r.UpdateTogether, nameKey: r.NameKey, newNamed: r.NewNamed, customs: r.Customs,
 	}
 	u.hasTrash, u.setsOf, u.mayRestore = r.HasTrash, r.SetsOf, r.MayRestore
 	u.inUse, u.forget, u.isMinor = r.InUse, r.Forget, r.IsMinor
@@ -104,6 +106,15 @@ func untyped[T any](r *Rules[T]) rules {
 		u.checkRecord = func(tx *store.Tx, before, after any, p *fault.Problems) error {
 			old, _ := before.(*T)
 			return r.Check(tx, old, after.(*T), p)
+		}
+	}
+	if r.Fold != nil {
+		u.foldAll = func(into any, all []any) {
+			records := make([]*T, len(all))
+			for i := range all {
+				records[i] = all[i].(*T)
+			}
+			r.Fold(into.(*T), records)
 		}
 	}
 	if r.CheckEntry != nil {

@@ -127,6 +127,9 @@ func (k *kind) fold(into any, records []any, fields map[string]uuid.UUID, p *fau
 	if custom := k.shape.Custom(into); custom != nil {
 		*custom = foldedCustom(k.shape, records, chosen)
 	}
+	if k.foldAll != nil {
+		k.foldAll(into, records)
+	}
 }
 
 // folded returns the value of a field that is made of those of all records.
@@ -149,6 +152,12 @@ func folded(f *shape.Field, records []any, p *fault.Problems) any {
 			return first
 		}
 		return united
+	case []string:
+		var united []string
+		for _, rec := range records {
+			united = append(united, f.Get(rec).([]string)...)
+		}
+		return slices.Compact(united)
 	case bool:
 		return slices.ContainsFunc(records, func(rec any) bool { return f.Get(rec).(bool) })
 	case shape.Text:
@@ -175,12 +184,12 @@ func folded(f *shape.Field, records []any, p *fault.Problems) any {
 	return first
 }
 
-// foldedCustom returns the custom fields of all records. The first record that has a field wins.
+// foldedCustom returns the custom fields of all records. The first record that has a field wins, and lists are united.
 func foldedCustom(s *shape.Struct, records []any, chosen map[string]any) shape.Custom {
 	out := shape.Custom{}
 	for _, rec := range slices.Backward(records) {
 		for key, value := range *s.Custom(rec) {
-			out[key] = value
+			out[key] = united(value, out[key])
 		}
 	}
 	for key, rec := range chosen {
@@ -194,6 +203,22 @@ func foldedCustom(s *shape.Struct, records []any, chosen map[string]any) shape.C
 		}
 	}
 	return out
+}
+
+// united returns the entries of two lists, or the first value if they are no lists.
+func united(first, second any) any {
+	list, isList := first.([]any)
+	more, both := second.([]any)
+	if !isList || !both {
+		return first
+	}
+	list = slices.Clone(list)
+	for _, entry := range more {
+		if !slices.Contains(list, entry) {
+			list = append(list, entry)
+		}
+	}
+	return list
 }
 
 // mergeBudget is the number of referring records that a merge rewrites in its own transaction. Jobs rewrite the others.

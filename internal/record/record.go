@@ -59,6 +59,11 @@ type Rules[T any] struct {
 	// Match lists the fields by which a batch finds records, each with a function that normalizes
 	// values for comparison. Records with an external_id are also found by that.
 	Match map[string]func(string) string
+	// MatchesToo names, by field in Match, a secondary key with further values of a record by which an import finds it, such as
+	// its other addresses. rows.Further names the field that has them.
+	MatchesToo map[string]string
+	// Fold finishes the fields of a record that others are merged into. all begins with the record itself.
+	Fold func(into *T, all []*T)
 	// MatchVersion changes whenever a function in Match returns other values, so that the stored keys
 	// are rebuilt.
 	MatchVersion string

@@ -275,6 +275,9 @@ type reading[T targeting] struct {
 // could set a field.
 var furtherFields = map[string]string{"email": "other_emails", "phone_number": "other_phones"}
 
+// Further returns the field that takes the values of a field that are left over, or "".
+func Further(field string) string { return furtherFields[field] }
+
 // text adds the value of a text. raw is how the file has it.
 func (r *reading[T]) text(p *column[T], raw, text string) {
 	t := p.target.target()

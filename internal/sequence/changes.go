@@ -128,7 +128,7 @@ func (e *Engine) ContactChanged(tx *store.Tx, before, after *crm.Contact) error 
 			return err
 		}
 	}
-	if before.DoNotContact == after.DoNotContact && before.Email == after.Email {
+	if before.DoNotContact == after.DoNotContact && before.Email == after.Email && slices.Equal(before.OtherEmails, after.OtherEmails) {
 		return nil
 	}
 	e.stops.Next(tx) // messages to the address before are not sent any more
@@ -233,7 +233,7 @@ func (e *Engine) markContactDeleted(tx *store.Tx, contact uuid.UUID, deleted boo
 // a domain in a job.
 func (e *Engine) Suppressed(tx *store.Tx, s *crm.Suppression) error {
 	if s.Email != "" {
-		contacts, err := e.crm.Contacts.FindAll(tx, "email", string(s.Email))
+		contacts, err := e.crm.ContactsWith(tx, string(s.Email))
 		if err != nil {
 			return err
 		}

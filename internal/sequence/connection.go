@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"prospector/internal/address"
+	"prospector/internal/crm"
 	"prospector/internal/mail"
 	"prospector/store"
 )
@@ -158,5 +159,5 @@ func (e *Engine) isWantedIn(tx *store.Tx, m *outgoing) (bool, error) {
 	}
 	reason, err := r.stopReason()
 	return err == nil && reason == "" && r.isRunning() && r.campaign.OwnerID.UUID == m.sender &&
-		address.Key(m.email.To.Email) == address.Key(r.recipient.Email) && e.outreach.Refusal(tx, m.email.To.Email, false) == "", err
+		address.Key(m.email.To.Email) == address.Key(r.recipient.Email) && e.outreach.Refusal(tx, crm.Reach{Email: m.email.To.Email}) == "", err
 }

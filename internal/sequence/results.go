@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"prospector/internal/crm"
 	"prospector/internal/mail"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -55,7 +56,7 @@ func (x *engineTx) storeResult(doc store.Doc[Message], res result) error {
 		return err
 	}
 	if res.Status == mail.Bounced {
-		if err := x.engine.crm.SuppressEmail(x.tx, doc.Record.To, "bounce"); err != nil {
+		if err := x.engine.crm.SuppressEmail(x.tx, doc.Record.To, crm.ReasonBounce); err != nil {
 			return err
 		}
 	}

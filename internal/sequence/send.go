@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/crm"
 	"prospector/internal/mail"
 	"prospector/internal/outreach"
 	"prospector/internal/planner"
@@ -269,7 +270,7 @@ func (r *sequenceRun) resend(i int) error {
 		return err
 	}
 	switch open := cal.NextOpen(x.now); {
-	case x.engine.outreach.Refusal(x.tx, m.To, false) != "": // the contact has another address by now
+	case x.engine.outreach.Refusal(x.tx, crm.Reach{Email: m.To}) != "": // the contact has another address by now
 		m.Status, m.Error = MessageFailed, "the address is suppressed"
 		r.finishStep(i, StepFailed, "the address is suppressed")
 	case open.After(x.now):

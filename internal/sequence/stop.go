@@ -29,7 +29,7 @@ func (r *sequenceRun) stopReason() (StopReason, error) {
 		return StopContactDeleted, nil
 	}
 	o := r.x.engine.outreach
-	switch o.Refusal(r.x.tx, r.recipient.Email, r.recipient.OptedOut) {
+	switch o.Refusal(r.x.tx, r.recipient.Reach) {
 	case outreach.ContactOptedOut:
 		return StopOptedOut, nil
 	case outreach.ContactSuppressed:

@@ -147,14 +147,14 @@ func (e *Engine) claimTest(tx *store.Tx, user uuid.UUID, to string) (from mail.A
 
 // refusesTest reports whether an address is suppressed, or a contact with it has opted out.
 func (e *Engine) refusesTest(tx *store.Tx, to string) (bool, error) {
-	contacts, err := e.crm.Contacts.FindAll(tx, "email", to)
+	contacts, err := e.crm.ContactsWith(tx, to)
 	if err != nil {
 		return false, err
 	}
 	recipients := e.crm.Recipients(tx)
 	for _, id := range contacts {
-		if _, optedOut, _, err := recipients.Reach(id); err != nil || optedOut {
-			return optedOut, err
+		if of, _, err := recipients.Reach(id); err != nil || of.OptedOut {
+			return of.OptedOut, err
 		}
 	}
 	return e.crm.IsSuppressed(tx, to), nil

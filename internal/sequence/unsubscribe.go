@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/crm"
 	"prospector/internal/fault"
 	"prospector/internal/mail"
 	"prospector/internal/shape"
@@ -137,8 +138,8 @@ func (e *Engine) Unsubscription(token string) (u Unsubscription, err error) {
 		if err != nil {
 			return err
 		}
-		_, optedOut, found, err := e.crm.Recipients(tx).Reach(contact)
-		u.Done = (optedOut || !found) && e.outreach.Refusal(tx, address, false) != ""
+		to, found, err := e.crm.Recipients(tx).Reach(contact)
+		u.Done = (to.OptedOut || !found) && e.outreach.Refusal(tx, crm.Reach{Email: address}) != ""
 		if err != nil && !store.IsDamagedRecord(err) {
 			return err
 		}

@@ -57,18 +57,29 @@ func (m *Members) Plain(member string) string {
 	case 'f':
 		return "no"
 	case '[':
-		var entries []string
-		for m.rest = m.rest[1:]; m.rest[0] == '"' || m.rest[0] == ','; m.rest = m.rest[1:] {
-			if m.rest[0] == '"' {
-				m.rest = m.rest[1:]
-				entries = append(entries, m.text())
-			}
-		}
-		return strings.Join(entries, ", ")
+		return strings.Join(m.texts(), ", ")
 	case 'n', '{':
 		return ""
 	}
 	return m.rest[:strings.IndexAny(m.rest, ",}")]
+}
+
+// Texts returns the strings of a member that is a list. member is its encoded start, "key":
+func (m *Members) Texts(member string) []string {
+	if !m.find(member) || m.rest[0] != '[' {
+		return nil
+	}
+	return m.texts()
+}
+
+func (m *Members) texts() (entries []string) {
+	for m.rest = m.rest[1:]; m.rest[0] == '"' || m.rest[0] == ','; m.rest = m.rest[1:] {
+		if m.rest[0] == '"' {
+			m.rest = m.rest[1:]
+			entries = append(entries, m.text())
+		}
+	}
+	return entries
 }
 
 // Text returns the string value of a member, or "" if it is absent or null. member is its encoded

@@ -361,6 +361,12 @@ func (f *Field) Get(rec any) any {
 	return reflect.ValueOf(rec).Elem().FieldByIndex(f.index).Interface()
 }
 
+// Accumulates reports whether the field is a list of texts that is neither of references nor custom, so that an import adds
+// to it.
+func (f *Field) Accumulates() bool {
+	return f.Type == TypeMulti && f.Ref == "" && !strings.HasPrefix(f.Key, CustomPrefix)
+}
+
 // Set assigns v to the field in rec, a pointer to its struct.
 func (f *Field) Set(rec, v any) {
 	reflect.ValueOf(rec).Elem().FieldByIndex(f.index).Set(reflect.ValueOf(v))

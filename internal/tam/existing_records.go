@@ -45,7 +45,10 @@ func (t *TAM) contactOf(tx *store.Tx, source, email, linkedIn string) (id uuid.U
 	}
 	id, found, err = crm.FindBySource(tx, t.crm.Contacts, source)
 	if err == nil && !found && email != "" {
-		id, found, err = t.crm.Contacts.Find(tx, "email", email)
+		var ids []uuid.UUID
+		if ids, err = t.crm.ContactsWith(tx, email); len(ids) > 0 {
+			id, found = ids[0], true
+		}
 	}
 	if err == nil && !found && linkedIn != "" {
 		id, found, err = t.crm.Contacts.Find(tx, "linkedin_url", linkedIn)

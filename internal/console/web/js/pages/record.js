@@ -6,7 +6,7 @@ import { control, explain, knownName, nameOf, optionsOf, resolve, resolveAll, ye
 import { allowedValues, guessReference } from '../components/filter.js';
 import { button, failed, heading, section, soft, status, toast } from '../components/parts.js';
 import { html, keyed } from '../dom.js';
-import { dateTime, fromInput, show, toInput, words } from '../format.js';
+import { dateTime, fromInput, listOf, show, toInput, words } from '../format.js';
 import { go, link, reload } from '../router.js';
 import { may, origin, update } from '../state.js';
 import { number, t, tn, why } from '../text.js';
@@ -98,7 +98,7 @@ const contactsOf = (model) => section(t('Contacts'), model.contacts.data.length 
 /** @param {Item} model @param {Field} f */
 function fieldRow(model, f) {
   const value = valueAt(model.record, f.key);
-  const canEdit = may('write') && !f.read_only && f.type !== 'multi';
+  const canEdit = may('write') && !f.read_only && (f.type !== 'multi' || isTexts(f.key));
   if (f.key === 'tags') return html`<dt>${f.label}</dt><dd class="chips">${tagChips(model, value || [])}</dd>`;
   const href = linkTo(f, value);
   if (href && model.editing !== f.key) {
@@ -141,10 +141,13 @@ function display(model, f, value) {
 /** @param {Item} model @param {string} key */
 const isTime = (model, key) => model.schema.fields.find((/** @type {Field} */ f) => f.key === key)?.type === 'datetime';
 
+/** Whether a field is a list of texts, which is written with commas. @param {string} key */
+const isTexts = (key) => key === 'other_emails' || key === 'other_phones';
+
 /** @param {Item} model @param {string} key @param {any} value */
 function edit(model, key, value) {
   model.editing = key;
-  model.state = new FormState({ [key]: isTime(model, key) ? toInput(value) : value });
+  model.state = new FormState({ [key]: isTime(model, key) ? toInput(value) : isTexts(key) ? (value || []).join(', ') : value });
   model.state.draw = update;
   update();
   setTimeout(() => /** @type {HTMLElement | null} */ (document.getElementById('inline'))?.focus(), 50);
@@ -157,11 +160,12 @@ function editor(model, f, before) {
     const typed = model.state.values[f.key];
     const value = f.type === 'datetime' && typed ? fromInput(typed) : typed;
     if (model.editing !== f.key) return;
+    if (isTexts(f.key)) return void save(model, f.key, listOf(typed));
     if (value === before || (value ?? null) === (before ?? null)) { model.editing = ''; update(); } else void save(model, f.key, value);
   };
   return html`<form @submit=${(e) => { e.preventDefault(); finish(); }} @focusout=${(e) => { if (!(/** @type {HTMLElement} */ (e.currentTarget)).contains(/** @type {Node} */ (e.relatedTarget))) finish(); }}
     @keydown=${(e) => { if (e.key === 'Escape') { model.editing = ''; update(); } }}>
-    ${control({ id: 'inline', name: f.key, label: f.label, type: f.type, value: f.type === 'boolean' ? String(model.state.values[f.key] ?? '') : model.state.values[f.key], error: model.state.errors[f.key],
+    ${control({ id: 'inline', name: f.key, label: f.label, type: isTexts(f.key) ? 'text' : f.type, value: f.type === 'boolean' ? String(model.state.values[f.key] ?? '') : model.state.values[f.key], error: model.state.errors[f.key],
       set: (v) => model.state.set(f.key, v), options: f.type === 'boolean' ? yesNo() : allowed.length ? optionsOf(allowed) : undefined,
       reference: f.type === 'reference' ? f.reference || guessReference(f.key) : null, rows: f.key === 'notes' || f.key === 'description' ? 5 : undefined })}
     ${model.state.errors[f.key] && html`<span class="error">${explain(f.type, model.state.values[f.key], model.state.errors[f.key])}</span>`}
