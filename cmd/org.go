@@ -99,7 +99,7 @@ func orgCommand() *cobra.Command {
 	set.Flags().String("billing-mode", "", "platform or usage_based")
 	set.Flags().StringArray("sender-domain", nil,
 		"`domain` that the email addresses of users can have; repeat it for several, any removes the restriction")
-	return group("org", "Manage organizations", create, list, set, orgExportCommand(), orgDeleteCommand())
+	return group("org", "Manage organizations", create, list, set, orgExportCommand(), orgImportCommand(), orgDeleteCommand())
 }
 
 // changedSettings returns the settings whose flags were set, as fields of a request body.

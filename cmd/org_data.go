@@ -3,6 +3,7 @@ package cmd
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,11 +12,13 @@ import (
 
 func orgExportCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "export FILE", Short: "Export all records of an organization", Args: oneArg("the file to write"),
-		Long: "Export a snapshot of all records of an organization to a new file, as JSON lines such as\n" +
-			"{\"entity\": \"contacts\", \"record\": {...}}. Each record is as the API returns it. An audience is followed by\n" +
-			"lines of the entity audience-contacts with its members.",
-		Example: `  prospector org export --org "Acme Sales" acme.jsonl`,
+		Use: "export FILE", Short: "Export everything that an organization has", Args: oneArg("the file to write"),
+		Long: "Export a snapshot of an organization to a new file, which 'prospector org import' reads. It has one JSON object per\n" +
+			"line, such as {\"entity\": \"contacts\", \"record\": {...}, \"names\": {...}}: each record as the API returns it, and what\n" +
+			"else belongs to the organization, such as its history. A FILE that ends in .gz is packed. API keys, passwords,\n" +
+			"sessions, webhook secrets, deliveries and Previews stay. Keep the file secret: it has the key of the organization's\n" +
+			"unsubscribe links. With --hold, the organization sends nothing any more, because it is going to continue elsewhere.",
+		Example: "  prospector org export --org \"Acme Sales\" acme.jsonl.gz\n  prospector org export --org \"Acme Sales\" --hold acme.jsonl.gz",
 		RunE: func(c *cobra.Command, args []string) error {
 			org, err := required(c, "org")
 			if err != nil {
@@ -26,7 +29,11 @@ func orgExportCommand() *cobra.Command {
 				return err
 			}
 			defer to.Drop()
-			e, err := run(c, admin.ExportOrg, admin.Input{Org: org})
+			in := admin.ExportInput{Org: org, Gzip: strings.HasSuffix(args[0], ".gz")}
+			if in.Hold, err = c.Flags().GetBool("hold"); err != nil {
+				return err
+			}
+			e, err := run(c, admin.ExportOrg, in)
 			if err != nil {
 				return err
 			}
@@ -42,10 +49,45 @@ func orgExportCommand() *cobra.Command {
 				if e.Damaged > 0 {
 					fmt.Fprintf(w, "Left out %d damaged records; 'prospector check' lists them\n", e.Damaged)
 				}
+				if in.Hold {
+					fmt.Fprintf(w, "Its campaigns are held. 'prospector resume --org' releases them if it does not move after all.\n")
+				}
 			})
 		},
 	}
 	c.Flags().String("org", "", "id or `name` of the organization")
+	c.Flags().Bool("hold", false, "hold its campaigns, because it moves to another installation")
+	return c
+}
+
+func orgImportCommand() *cobra.Command {
+	var in admin.ImportOrgInput
+	c := &cobra.Command{
+		Use: "import FILE", Short: "Import an organization that was exported", Args: oneArg("the file, or - for standard input"),
+		Long: "Import an organization from a file that 'prospector org export' wrote. Its records have the ids that they had, or with\n" +
+			"--new-ids others. An organization with the id or the name must not exist. If anything is wrong, nothing is imported.\n" +
+			"The campaigns of the organization are held until 'prospector resume': the installation that exported it may have\n" +
+			"sent since. Nobody can sign in or has an API key before you run 'prospector user invite' or 'prospector key create',\n" +
+			"and webhook subscriptions are paused until they have a new secret.",
+		Example: "  prospector org import acme.jsonl.gz\n  prospector org import acme.jsonl.gz --organization \"Acme copy\" --new-ids",
+		RunE: func(c *cobra.Command, args []string) error {
+			file, err := openImport(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			r, err := runFile(c, admin.ImportOrg, in, file, file.size)
+			if err != nil {
+				return err
+			}
+			return show(c, r, func(w io.Writer) {
+				fmt.Fprintf(w, "Imported organization %q, %s, with %d records\n", r.Name, r.ID, r.Records)
+				fmt.Fprintf(w, "Its campaigns are held until you run 'prospector resume --org %s'.\n", r.ID)
+			})
+		},
+	}
+	c.Flags().StringVar(&in.Name, "organization", "", "`name` of the organization, instead of that in the file")
+	c.Flags().BoolVar(&in.NewIDs, "new-ids", false, "give all records new ids")
 	return c
 }
 

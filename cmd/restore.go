@@ -94,7 +94,8 @@ func resumeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "resume", Short: "Release all held campaigns, and continue deliveries after a restore", Args: noArgs,
 		Long: "Releases the held campaigns of all organizations and, after a restore, lets webhook deliveries\n" +
-			"continue. For each campaign it prints how many overdue steps are sent or skipped, how many sequences\n" +
+			"continue. An organization that has moved, because 'org export --hold' has exported it, stays held unless --org names\n" +
+			"it. With --org, deliveries stay as they are. For each campaign it prints how many overdue steps are sent or skipped, how many sequences\n" +
 			"begin again, and how many messages may be delivered twice. If a campaign needs a decision that no option\n" +
 			"makes, it prints the figures, names the options and releases nothing. Messages that were sent after the backup was made are not known to the restored store:\n" +
 			"with --overdue send, their recipients receive them again.",
@@ -122,6 +123,7 @@ func resumeCommand() *cobra.Command {
 	c.Flags().StringVar(&in.Overdue, "overdue", "", "what becomes of steps whose time has passed: send or skip; required if there are any")
 	c.Flags().StringVar(&in.Captured, "captured", "", "what becomes of captured messages: restart or keep; required if there are any and messages are sent now")
 	c.Flags().StringVar(&in.Unknown, "unknown", "", "what becomes of messages that the mail server did not confirm: sent, retry or keep; required if campaigns are held because of them")
+	c.Flags().StringVar(&in.Org, "org", "", "id or `name` of the only organization whose campaigns are released")
 	c.Flags().BoolVar(&in.DryRun, "dry-run", false, "only print what would happen")
 	return c
 }

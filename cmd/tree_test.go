@@ -31,7 +31,7 @@ func commands() map[string]*cobra.Command {
 func TestCommandTree(t *testing.T) {
 	all := commands()
 	for _, path := range []string{
-		"", "serve", "demo", "init", "org", "org create", "org list", "org set", "org export", "org delete", "user", "user create", "user list", "user invite", "user set-password", "key", "key create", "key list",
+		"", "serve", "demo", "init", "org", "org create", "org list", "org set", "org export", "org import", "org delete", "user", "user create", "user list", "user invite", "user set-password", "key", "key create", "key list",
 		"key deactivate", "import", "import contacts", "import accounts", "import suppressions", "catalog", "catalog import", "catalog generate", "catalog stats", "backup", "restore", "resume", "check", "reindex", "completion", "version",
 	} {
 		if all[path] == nil {
@@ -118,7 +118,7 @@ func isUsage(t *testing.T, says string, args ...string) {
 func TestUsageOfEveryCommand(t *testing.T) {
 	// The arguments and flags that commands require.
 	arguments := map[string]string{
-		"org export": "out.jsonl", "key deactivate": "019f6f3e-0d4e-7c1e-9d0a-3a6c1c1f7b52", "import contacts": "-", "import accounts": "-", "import suppressions": "-",
+		"org export": "out.jsonl", "org import": "-", "key deactivate": "019f6f3e-0d4e-7c1e-9d0a-3a6c1c1f7b52", "import contacts": "-", "import accounts": "-", "import suppressions": "-",
 		"backup": "out.backup", "restore": "out.backup", "completion": "bash",
 	}
 	flags := map[string][]string{

@@ -148,9 +148,26 @@ func (n *exportNames) each(tx *store.Tx, c *nameColumn, record []byte, fn func(k
 	return nil
 }
 
+// Names returns a function that returns the names of the records which a record of the kind refers to, as an object with the
+// members that exports have for them. It returns nil if a record of the kind refers to none.
+func (a *API) Names(kind *index.Kind) func(tx *store.Tx, record []byte) ([]byte, error) {
+	names := exportNames{columns: a.nameColumns(kind)}
+	if len(names.columns) == 0 {
+		return nil
+	}
+	return func(tx *store.Tx, record []byte) ([]byte, error) {
+		b, err := names.appendMembers([]byte{'{'}, tx, record)
+		return append(slices.Delete(b, 1, 2), '}'), err // without the first comma
+	}
+}
+
 // append appends a line with the names as its last members.
 func (n *exportNames) append(b []byte, tx *store.Tx, line []byte) ([]byte, error) {
-	b = append(b, line[:bytes.LastIndexByte(line, '}')]...)
+	b, err := n.appendMembers(append(b, line[:bytes.LastIndexByte(line, '}')]...), tx, line)
+	return append(b, "}\n"...), err
+}
+
+func (n *exportNames) appendMembers(b []byte, tx *store.Tx, line []byte) ([]byte, error) {
 	for i := range n.columns {
 		c := &n.columns[i]
 		b = append(b, c.label...)
@@ -170,5 +187,5 @@ func (n *exportNames) append(b []byte, tx *store.Tx, line []byte) ([]byte, error
 			b = append(b, "null"...)
 		}
 	}
-	return append(b, "}\n"...), nil
+	return b, nil
 }

@@ -74,7 +74,7 @@ func (s *Store) take(n int) (batch []*pending) {
 // runUpdate runs the function of an Update, and Options.Finish after it, and completes the journals of operations.
 func (s *Store) runUpdate(tx *Tx, fn func(*Tx) error) error {
 	err := fn(tx)
-	if err == nil && s.opt.Finish != nil && len(tx.writes) > 0 {
+	if err == nil && s.opt.Finish != nil && len(tx.writes) > 0 && tx.arrival == nil {
 		err = s.opt.Finish(tx)
 	}
 	if err == nil {
@@ -120,7 +120,9 @@ func (s *Store) commitBatch(waiting int, take func(n int) []*pending) {
 			tx.actor, tx.writable, tx.isShared = p.actor, true, len(batch) > 1
 			tx.runs = func() time.Duration { return watch() - began }
 			p.tx = tx
-			if tx.orgBkt == nil {
+			if p.arrival != nil {
+				tx.arrive(p.arrival)
+			} else if tx.orgBkt == nil {
 				if p.err = isGone(btx, p.org); p.err != nil {
 					continue
 				}

@@ -10,7 +10,7 @@ import (
 type Counter struct{ bucket string }
 
 // NewCounter declares a counter. Only Next increments it.
-func NewCounter(name string) Counter { return Counter{name + ".counter"} }
+func NewCounter(name string) Counter { return Counter{name + counterSuffix} }
 
 // Next increments the counter.
 func (c Counter) Next(tx *Tx) { tx.setSequence(c.bucket, tx.sequence(c.bucket)+1) }
@@ -34,7 +34,8 @@ type Derived[V any] struct {
 type derived[V any] struct {
 	number uint64
 	// failed is the number of failed commits when the value was computed. A counter value that was
-	// seen before its commit failed will be used again for other data.
+	// seen before its commit failed will be used again for other data, and so will that of an organization which
+	// was deleted and arrives again.
 	failed uint64
 	value  V
 }
@@ -46,7 +47,7 @@ func NewDerived[V any](c Counter, from func(*Tx) (V, error)) *Derived[V] {
 
 // Of returns the value for the transaction's organization. Callers share it and must not change it.
 func (d *Derived[V]) Of(tx *Tx) (value V, err error) {
-	number, failed := tx.sequence(d.counter.bucket), tx.store.counts.failed.Load()
+	number, failed := tx.sequence(d.counter.bucket), tx.store.counts.failed.Load()+tx.store.arrivals.Load()
 	if _, own := tx.sequences[d.counter.bucket]; own { // uncommitted, so it must not be cached
 		return d.from(tx)
 	}

@@ -12,32 +12,57 @@ const metaShared = sharedPrefix + "meta"
 
 var heldKey = []byte("held")
 
+// holdParts has the hold of an organization.
+var holdParts = NewParts("held")
+
 // Hold is why, and since when, outbound traffic waits for Resume.
 type Hold struct {
 	Since  time.Time // zero if nothing is held
 	Reason HoldReason
 }
 
-// HoldReason is why outbound traffic is held. What it would be now was sent already: after the backup was taken, or
-// from the file of which this one is a copy.
+// HoldReason is why outbound traffic is held. What it would be now was sent already, or will be: after the backup was taken,
+// from the file of which this one is a copy, or by the other installation that has the organization.
 type HoldReason string
 
 const (
 	HeldRestored HoldReason = "restored" // the store came out of a backup
 	HeldCopied   HoldReason = "copied"   // the file is a copy of another one
+	HeldImported HoldReason = "imported" // the organization is a copy of another one
+	HeldMoved    HoldReason = "moved"    // the organization was exported in order to continue elsewhere
 )
 
 // hold records that outbound traffic waits for Resume.
-func (tx *Tx) hold(reason HoldReason) {
-	tx.put(metaShared, heldKey, append(tx.now.AppendFormat(nil, time.RFC3339), " "+reason...))
+func (tx *Tx) hold(reason HoldReason) { tx.put(metaShared, heldKey, tx.holdMark(reason)) }
+
+func (tx *Tx) holdMark(reason HoldReason) []byte {
+	return append(tx.now.AppendFormat(nil, time.RFC3339), " "+reason...)
 }
 
-// Held returns the hold of outbound traffic. The store only keeps the mark. Whatever sends (campaigns, webhook
-// deliveries) must honor it.
+// HoldOrganization records that what the transaction's organization sends waits for ReleaseOrganization.
+func (tx *Tx) HoldOrganization(reason HoldReason) { holdParts.Put(tx, tx.org, 0, tx.holdMark(reason)) }
+
+// OrganizationHold returns why the transaction's organization by itself is held, or "".
+func (tx *Tx) OrganizationHold() HoldReason {
+	_, reason, _ := strings.Cut(string(holdParts.Readable(tx, tx.org, 0)), " ")
+	return HoldReason(reason)
+}
+
+// ReleaseOrganization ends the hold of the transaction's organization.
+func (tx *Tx) ReleaseOrganization() {
+	if len(holdParts.Readable(tx, tx.org, 0)) > 0 {
+		holdParts.Put(tx, tx.org, 0, nil)
+	}
+}
+
+// Held returns the hold of outbound traffic: that of the whole store or else that of the transaction's organization.
+// The store only keeps the mark. Whatever sends must honor it: campaigns that of both, webhook deliveries that of the store.
 func (tx *Tx) Held() (h Hold, err error) {
 	v := tx.get(metaShared, heldKey)
 	if v == nil {
-		return h, nil
+		if v, err = holdParts.Get(tx, tx.org, 0); err != nil || len(v) == 0 {
+			return h, err
+		}
 	}
 	since, reason, hasReason := strings.Cut(string(v), " ")
 	if h.Reason = HoldReason(reason); !hasReason { // of a store of an earlier version
@@ -47,7 +72,7 @@ func (tx *Tx) Held() (h Hold, err error) {
 	return h, err
 }
 
-// Held is Tx.Held in a transaction of its own.
+// Held is Tx.Held in a transaction of its own, for the whole store.
 func (s *Store) Held() (h Hold, err error) {
 	err = s.View(uuid.Nil, func(tx *Tx) error {
 		h, err = tx.Held()
@@ -56,7 +81,7 @@ func (s *Store) Held() (h Hold, err error) {
 	return h, err
 }
 
-// Resume ends the hold. It is idempotent.
+// Resume ends the hold of the whole store. It is idempotent.
 func (s *Store) Resume(ctx context.Context) error {
 	return s.Update(ctx, uuid.Nil, Actor{Operation: "resume"}, func(tx *Tx) error {
 		if tx.get(metaShared, heldKey) != nil {

@@ -105,28 +105,47 @@ func isGone(btx *bolt.Tx, org uuid.UUID) error {
 
 // EmptyTrash removes the data of deleted organizations from the file, in several commits.
 func (s *Store) EmptyTrash(ctx context.Context) error {
-	for more := true; more; {
+	for {
+		var org []byte
 		err := s.View(uuid.Nil, func(tx *Tx) error {
-			more = false
-			if trash := tx.btx.Bucket(trashBucket); trash != nil {
-				first, _ := trash.Cursor().First()
-				more = first != nil
-			}
+			org = firstDeleted(tx.btx)
 			return nil
 		})
-		if err != nil || !more {
+		if err != nil || org == nil {
 			return err
 		}
 		err = s.Update(ctx, uuid.Nil, Actor{}, func(tx *Tx) error {
 			tx.bytes++
 			tx.raw = func(btx *bolt.Tx) error {
-				_, err := empty(btx.Bucket(trashBucket), maxTrashPerCommit)
+				org := firstDeleted(btx)
+				if org == nil {
+					return nil
+				}
+				trash := btx.Bucket(trashBucket)
+				left, err := empty(trash.Bucket(org), maxTrashPerCommit)
+				if err == nil && left > 0 {
+					err = trash.DeleteBucket(org)
+				}
 				return err
 			}
 			return nil
 		})
 		if err != nil {
 			return err
+		}
+	}
+}
+
+// firstDeleted returns the first organization in the trash that was deleted, or nil.
+func firstDeleted(btx *bolt.Tx) (org []byte) {
+	trash := btx.Bucket(trashBucket)
+	if trash == nil {
+		return nil
+	}
+	c := trash.Cursor()
+	for k, _ := c.First(); k != nil; k, _ = c.Next() {
+		if !isArriving(btx, k) {
+			return bytes.Clone(k)
 		}
 	}
 	return nil

@@ -23,7 +23,7 @@
 //	global.<table>.<key>     key → organization ‖ id: unique keys of the installation, such as API keys
 //	gone                     organization → when it was deleted
 //	lost                     number → page that was lost when the file was rebuilt (see rebuild.go)
-//	trash/<organization>/    its data, until EmptyTrash has removed it
+//	trash/<organization>/    its data, until EmptyTrash has removed it, or that of one that is arriving (see arrival.go)
 //
 // Tables of the installation are in the organization uuid.Nil.
 package store
@@ -130,6 +130,7 @@ type Store struct {
 	// fullSize is the size of a commit that proves that there is space again.
 	fullSize int
 
+	arrivals        atomic.Uint64     // counts Arrive
 	shapes          map[string]*table // by table, see UseShapes
 	mayBeIncomplete atomic.Bool       // some record may be incomplete; never reset
 
@@ -144,13 +145,14 @@ type Store struct {
 
 // pending is an Update that waits for a shared commit.
 type pending struct {
-	ctx   context.Context
-	org   uuid.UUID
-	actor Actor
-	fn    func(*Tx) error
-	tx    *Tx // set once fn has run
-	err   error
-	done  chan struct{}
+	ctx     context.Context
+	arrival *Arrival // that the organization belongs to, or nil
+	org     uuid.UUID
+	actor   Actor
+	fn      func(*Tx) error
+	tx      *Tx // set once fn has run
+	err     error
+	done    chan struct{}
 }
 
 // Close waits for the queued Updates and closes the file. Later Updates fail with unavailable.
@@ -202,8 +204,12 @@ func (*RetryAfter) Error() string { return "the transaction must be retried afte
 // anything. When fn returns a RetryAfter, it is rolled back, the named work is done, and fn runs
 // again.
 func (s *Store) Update(ctx context.Context, org uuid.UUID, actor Actor, fn func(*Tx) error) error {
+	return s.updateAs(ctx, nil, org, actor, fn)
+}
+
+func (s *Store) updateAs(ctx context.Context, a *Arrival, org uuid.UUID, actor Actor, fn func(*Tx) error) error {
 	for {
-		err := s.update(ctx, org, actor, fn)
+		err := s.update(&pending{ctx: ctx, arrival: a, org: org, actor: actor, fn: fn, done: make(chan struct{})})
 		var retry *RetryAfter
 		if !errors.As(err, &retry) {
 			return err
@@ -214,8 +220,8 @@ func (s *Store) Update(ctx context.Context, org uuid.UUID, actor Actor, fn func(
 	}
 }
 
-func (s *Store) update(ctx context.Context, org uuid.UUID, actor Actor, fn func(*Tx) error) error {
-	p := &pending{ctx: ctx, org: org, actor: actor, fn: fn, done: make(chan struct{})}
+func (s *Store) update(p *pending) error {
+	ctx, org := p.ctx, p.org
 	s.mu.Lock()
 	if err := s.refusal(); err != nil {
 		s.mu.Unlock()
@@ -230,7 +236,7 @@ func (s *Store) update(ctx context.Context, org uuid.UUID, actor Actor, fn func(
 		s.foundDamagedPage(org, p.err)
 		return p.err
 	}
-	if s.opt.Committed != nil {
+	if s.opt.Committed != nil && p.arrival == nil {
 		if changed := p.tx.changed(); changed != nil {
 			s.opt.Committed(ctx, org, changed)
 		}

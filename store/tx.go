@@ -51,6 +51,7 @@ type Tx struct {
 	after     []func()
 	verifying bool                 // a check reads the records and reports the damaged ones itself
 	raw       func(*bolt.Tx) error // runs in place of the writes
+	arrival   *Arrival             // that the organization belongs to, or nil
 	values    map[any]any          // see TxValue
 }
 
@@ -317,7 +318,7 @@ func (tx *Tx) apply() error {
 		return tx.raw(tx.btx)
 	}
 	for name, w := range tx.writes {
-		if w.Len() == 0 { // everything was reverted
+		if w.Len() == 0 || tx.arrival != nil && waitsForArrival(name) { // everything was reverted
 			continue
 		}
 		b, err := tx.ensure(name)
@@ -361,7 +362,7 @@ func (tx *Tx) ensure(name string) (*bolt.Bucket, error) {
 			b, err = tx.btx.CreateBucketIfNotExists([]byte(shared))
 		} else {
 			if tx.orgBkt == nil {
-				if tx.orgBkt, err = tx.btx.Bucket(orgsBucket).CreateBucketIfNotExists(tx.org[:]); err != nil {
+				if tx.orgBkt, err = tx.createOrganization(); err != nil {
 					return nil, err
 				}
 			}

@@ -4,9 +4,12 @@ import (
 	"context"
 	"slices"
 
+	"github.com/google/uuid"
+
 	"prospector/internal/sequence"
 	"prospector/internal/service"
 	"prospector/internal/shape"
+	"prospector/store"
 )
 
 // ResumeInput decides how held campaigns continue.
@@ -14,6 +17,7 @@ type ResumeInput struct {
 	Overdue  string // send, skip or empty
 	Captured string // restart, keep or empty
 	Unknown  string // sent, retry, keep or empty
+	Org      string // only this organization, or empty for all but those that have moved
 	DryRun   bool
 }
 
@@ -35,14 +39,38 @@ func (r *ResumeResult) Needs() (options []string) {
 	return options
 }
 
+// toResume returns the organizations whose campaigns are released: the given one, or all that have not moved.
+func toResume(s *service.Service, idOrName string) (orgs []uuid.UUID, err error) {
+	if idOrName != "" {
+		org, err := organization(s, idOrName)
+		return []uuid.UUID{org.ID}, err
+	}
+	all, err := s.Store.Organizations()
+	for _, org := range all {
+		if err == nil {
+			err = s.Store.View(org, func(tx *store.Tx) error {
+				if tx.OrganizationHold() != store.HeldMoved {
+					orgs = append(orgs, org)
+				}
+				return nil
+			})
+		}
+	}
+	return orgs, err
+}
+
 // Resume releases all held campaigns and lets deliveries continue after a restore.
 var Resume = Operation[ResumeInput, ResumeResult]{
 	name: "resume",
 	do: func(ctx context.Context, s *service.Service, in ResumeInput) (r ResumeResult, err error) {
-		r.Campaigns, err = s.Sequences.ReleaseAll(ctx, sequence.ReleaseBody{
+		orgs, err := toResume(s, in.Org)
+		if err != nil {
+			return r, err
+		}
+		r.Campaigns, err = s.Sequences.ReleaseAll(ctx, orgs, sequence.ReleaseBody{
 			Overdue: shape.Text(in.Overdue), Captured: shape.Text(in.Captured), Unknown: shape.Text(in.Unknown), DryRun: in.DryRun,
 		})
-		if err != nil || len(r.Needs()) > 0 {
+		if err != nil || len(r.Needs()) > 0 || in.Org != "" {
 			return r, err
 		}
 		held, err := s.Store.Held()

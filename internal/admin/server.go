@@ -32,7 +32,7 @@ func handler(stopping context.Context, s *service.Service) http.Handler {
 	mux := http.NewServeMux()
 	for _, op := range []interface{ untyped() operation }{
 		&Init, &CreateOrg, &ListOrgs, &SetOrg, &CreateUser, &ListUsers, &InviteUser, &SetPassword, &CreateKey, &ListKeys, &DeactivateKey, &Check, &Reindex, &Erase,
-		&ExportOrg, &DeleteOrg, &ImportRecords, &Backup, &RestoreRecord, &Resume, &ImportCatalog, &GenerateCatalog, &CatalogStats,
+		&ExportOrg, &ImportOrg, &DeleteOrg, &ImportRecords, &Backup, &RestoreRecord, &Resume, &ImportCatalog, &GenerateCatalog, &CatalogStats,
 		&MailCheck,
 	} {
 		op.untyped().mount(stopping, mux, s)

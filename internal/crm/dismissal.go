@@ -15,6 +15,8 @@ type dismissal struct {
 	IDs [2]uuid.UUID `json:"ids"` // the smaller one first
 }
 
+func (d *dismissal) id() uuid.UUID { return uuid.NewSHA1(d.IDs[0], d.IDs[1][:]) }
+
 // dismissals counts the changes of the dismissals of a kind.
 func dismissals(entity string) store.Counter { return store.NewCounter(entity + "-dismissed") }
 
@@ -62,7 +64,7 @@ func (d *Duplicates[T, R]) Dismiss(tx *store.Tx, body DismissBody) (done Dismiss
 				continue
 			}
 			if done.Pairs++; body.Dismissed {
-				_, err = d.dismissed.Insert(tx, uuid.NewSHA1(pair[0], pair[1][:]), dismissal{pair})
+				_, err = d.dismissed.Insert(tx, (&dismissal{pair}).id(), dismissal{pair})
 				stored[pair] = append(known, uuid.Nil)
 			} else {
 				err = d.dismissed.Each(tx, known, func(doc store.Doc[dismissal]) error { return d.dismissed.Delete(tx, doc) })

@@ -47,17 +47,19 @@ func (i *Imports) Cancel(tx *store.Tx, id uuid.UUID) (store.Doc[FileImport], err
 
 // fail fails an import that is running.
 func (i *Imports) fail(ctx context.Context, org, id uuid.UUID, reason string) error {
-	return i.store.Update(ctx, org, store.Actor{Operation: RunJob}, func(tx *store.Tx) error {
-		doc, err := i.Imports.Get(tx, id)
-		if err != nil || doc.Record.isOver() {
-			return err
-		}
-		report, err := i.reportOf(tx, &doc.Record)
-		if err != nil {
-			return err
-		}
-		return i.finish(tx, doc, doc.Record, &report, failed, reason)
-	})
+	return i.store.Update(ctx, org, store.Actor{Operation: RunJob}, func(tx *store.Tx) error { return i.failIn(tx, id, reason) })
+}
+
+func (i *Imports) failIn(tx *store.Tx, id uuid.UUID, reason string) error {
+	doc, err := i.Imports.Get(tx, id)
+	if err != nil || doc.Record.isOver() {
+		return err
+	}
+	report, err := i.reportOf(tx, &doc.Record)
+	if err != nil {
+		return err
+	}
+	return i.finish(tx, doc, doc.Record, &report, failed, reason)
 }
 
 // finish ends an import.

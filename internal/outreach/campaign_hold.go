@@ -16,7 +16,7 @@ import (
 // Hold is why nothing is sent for a campaign until it is released. A campaign keeps its status while
 // it is held.
 type Hold struct {
-	Reason HoldReason `json:"reason" rule:"enum=restored|copied|transport_changed|sender_refused|bounce_rate|delivery_unknown|owner_inactive|sender_not_allowed|mailbox_unusable"`
+	Reason HoldReason `json:"reason" rule:"enum=restored|copied|imported|moved|transport_changed|sender_refused|bounce_rate|delivery_unknown|owner_inactive|sender_not_allowed|mailbox_unusable"`
 	Since  shape.Time `json:"since"`
 	Detail string     `json:"detail" doc:"The reason in words, with the answer of the mail server if there was one."`
 }
@@ -27,6 +27,8 @@ type HoldReason string
 const (
 	HeldRestored         HoldReason = "restored"           // it was running in a restored backup
 	HeldCopied           HoldReason = "copied"             // the store file is a copy
+	HeldImported         HoldReason = "imported"           // its organization is a copy of another one
+	HeldMoved            HoldReason = "moved"              // its organization was exported in order to continue elsewhere
 	HeldTransportChanged HoldReason = "transport_changed"  // it has captured messages, and now messages are sent
 	HeldSenderRefused    HoldReason = "sender_refused"     // the mail server refuses its owner
 	HeldBounceRate       HoldReason = "bounce_rate"        // too many of its messages bounced
@@ -74,14 +76,18 @@ func (o *Outreach) UpdateCampaign(
 	return doc, err
 }
 
-// Hold holds a running campaign. A campaign that is held already keeps its reason.
+// Hold holds a running campaign. A campaign that is held already keeps its reason. But one that came from where it was
+// held because it moved is held here because it was imported.
 func (o *Outreach) Hold(tx *store.Tx, id uuid.UUID, reason HoldReason, detail string) error {
 	return o.changeCampaign(tx, id, func(c *Campaign) {
-		if !c.IsFinished() && c.Held == nil {
+		if !c.IsFinished() && canHold(c.Held) {
 			c.Held = o.newHold(tx, reason, detail)
 		}
 	})
 }
+
+// canHold reports whether a hold can be replaced by another one.
+func canHold(h *Hold) bool { return h == nil || h.Reason == HeldMoved }
 
 func (o *Outreach) newHold(tx *store.Tx, reason HoldReason, detail string) *Hold {
 	return &Hold{Reason: reason, Since: shape.At(o.hooks.Now(tx)), Detail: detail}
@@ -158,34 +164,45 @@ func (o *Outreach) touchCampaign(tx *store.Tx, id uuid.UUID, change func(*Campai
 var storeHeldDetails = map[HoldReason]string{
 	HeldRestored: "The campaign was restored from a backup. What it sent after the backup was taken is not known.",
 	HeldCopied:   "The store file was copied. What was sent from the other file since then is not known.",
+	HeldImported: "The organization was imported. What the installation that exported it has sent since then is not known.",
+	HeldMoved:    "The organization was exported in order to continue in another installation.",
 }
 
 // HoldAll holds every campaign that can send, because the store was restored or copied. What they sent since is not in
 // it. A draft may have been activated meanwhile, and a campaign in the trash restored.
 func (o *Outreach) HoldAll(ctx context.Context, by store.HoldReason) error {
-	reason := HoldReason(by)
 	orgs, err := o.store.Organizations()
 	if err != nil {
 		return err
 	}
 	for _, org := range orgs {
-		err := o.store.Update(ctx, org, store.Actor{Operation: "hold"}, func(tx *store.Tx) error {
-			ids, err := o.CampaignsWith(tx, CampaignDraft, CampaignActive, CampaignPaused)
-			if err != nil {
-				return err
-			}
-			for _, id := range ids {
-				if err := o.Hold(tx, id, reason, storeHeldDetails[reason]); err != nil {
-					return err
-				}
-			}
-			return errors.Join(o.suspendEnded(tx, reason), o.holdTrashed(tx, reason))
-		})
+		err := o.store.Update(ctx, org, store.Actor{Operation: "hold"}, func(tx *store.Tx) error { return o.holdCampaigns(tx, by) })
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// HoldOrganization holds every campaign of the transaction's organization that can send, and those that become active
+// until the organization is released.
+func (o *Outreach) HoldOrganization(tx *store.Tx, by store.HoldReason) error {
+	tx.HoldOrganization(by)
+	return o.holdCampaigns(tx, by)
+}
+
+func (o *Outreach) holdCampaigns(tx *store.Tx, by store.HoldReason) error {
+	reason := HoldReason(by)
+	ids, err := o.CampaignsWith(tx, CampaignDraft, CampaignActive, CampaignPaused)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := o.Hold(tx, id, reason, storeHeldDetails[reason]); err != nil {
+			return err
+		}
+	}
+	return errors.Join(o.suspendEnded(tx, reason), o.holdTrashed(tx, reason))
 }
 
 // suspendEnded lets campaigns of a held store that have ended be held when they are reopened.
@@ -218,7 +235,7 @@ func (o *Outreach) HoldRestored(tx *store.Tx, id uuid.UUID) error {
 
 // suspend lets a campaign that has ended be held when it is reopened.
 func (o *Outreach) suspend(tx *store.Tx, c *Campaign, reason HoldReason) {
-	if c.state.Suspended == nil {
+	if canHold(c.state.Suspended) {
 		c.state.Suspended = o.newHold(tx, reason, storeHeldDetails[reason])
 	}
 }
@@ -237,7 +254,7 @@ func (o *Outreach) holdTrashed(tx *store.Tx, reason HoldReason) error {
 		}
 		if rec.IsFinished() {
 			o.suspend(tx, &rec, reason)
-		} else if rec.Held == nil {
+		} else if canHold(rec.Held) {
 			rec.Held = o.newHold(tx, reason, storeHeldDetails[reason])
 		}
 		if err := o.Campaigns.ReplaceTrashed(tx, rec); err != nil {

@@ -31,7 +31,8 @@ type kind struct {
 
 	reverser reverser // nil if nothing that operations do to the records can be undone
 
-	merged *store.Table[merged] // nil if records cannot be merged
+	merged        *store.Table[merged] // nil if records cannot be merged
+	mergedPortion store.Portion
 }
 
 // rules are Rules for records of any type. Those that a kind does not have are nil.

@@ -268,7 +268,7 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 		k.addTrash(customs)
 	}
 	if r.CanMerge {
-		k.merged = newMerged(r.Entity)
+		k.declareMerged()
 	}
 	return k
 }

@@ -115,7 +115,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err := e.readSecret(ctx); err != nil {
 		return err
 	}
-	return e.forEachOrganization(ctx, e.migrateOrganization, e.recoverOrganization, e.checkTransports)
+	return e.forEachOrganization(ctx, e.starting()...)
 }
 
 // Wait returns when no message is in flight and all results are stored.

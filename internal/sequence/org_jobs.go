@@ -17,6 +17,7 @@ const (
 	stopJobsPart                  // the ids of the stop jobs that are not done, see stop_jobs.go
 	secretPart                    // of the installation: signs unsubscribe links
 	editionPart                   // set once the data of the first edition was converted, see migrate.go
+	linkKeyPart                   // of an organization that was imported: signs its unsubscribe links
 )
 
 // scheduleJob makes the organization's only job of a kind due at a time of the sequence clock,

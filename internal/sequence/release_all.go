@@ -30,14 +30,10 @@ type ReleasedCampaign struct {
 	StillHeld string         `json:"still_held,omitempty"` // why the campaign cannot be released
 }
 
-// ReleaseAll releases the held campaigns of all organizations. It releases none if one of them needs
-// a decision that the body lacks. Campaigns whose reason still holds stay held.
-func (e *Engine) ReleaseAll(ctx context.Context, body ReleaseBody) (all []ReleasedCampaign, err error) {
+// ReleaseAll releases the held campaigns of organizations, and the organizations themselves. It releases none if one of them
+// needs a decision that the body lacks. Campaigns whose reason still holds stay held.
+func (e *Engine) ReleaseAll(ctx context.Context, orgs []uuid.UUID, body ReleaseBody) (all []ReleasedCampaign, err error) {
 	all = []ReleasedCampaign{} // encoded as [], not null
-	orgs, err := e.store.Organizations()
-	if err != nil {
-		return nil, err
-	}
 	check := body
 	check.DryRun = true
 	for _, org := range orgs {
@@ -56,6 +52,7 @@ func (e *Engine) ReleaseAll(ctx context.Context, body ReleaseBody) (all []Releas
 	}
 	for _, org := range orgs {
 		err := e.store.Update(ctx, org, store.Actor{Operation: "resume"}, func(tx *store.Tx) error {
+			tx.ReleaseOrganization()
 			_, err := e.releaseHeld(tx, body)
 			return err
 		})

@@ -33,7 +33,7 @@ const retryJob = "sequences.retry"
 
 // retryWork selects steps.
 type retryWork struct {
-	Sequences []byte // packed ids
+	Sequences store.PackedIDs
 	Statuses  []StepStatus
 	Step      *int
 }

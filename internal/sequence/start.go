@@ -26,9 +26,9 @@ const (
 type startWork struct {
 	Campaign uuid.NullUUID
 	Audience uuid.NullUUID
-	Contacts []byte // packed ids
-	Named    bool   `json:",omitempty"` // somebody named the contacts, or the campaign has not been active before
-	Ask      bool   `json:",omitempty"` // the contacts of the campaign who have no sequence await confirmation
+	Contacts store.PackedIDs
+	Named    bool `json:",omitempty"` // somebody named the contacts, or the campaign has not been active before
+	Ask      bool `json:",omitempty"` // the contacts of the campaign who have no sequence await confirmation
 }
 
 // entry is how a contact comes into a campaign.

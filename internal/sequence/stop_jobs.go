@@ -28,7 +28,7 @@ const stopJob = "sequences.clean_up"
 // of the whole organization. With Held it checks those that have a held step under this key.
 type stopWork struct {
 	Campaign uuid.NullUUID
-	Contacts []byte // packed ids
+	Contacts store.PackedIDs
 	Held     []byte `json:",omitempty"`
 	Merged   bool   `json:",omitempty"` // the contacts were merged into, so they may have values that held steps lack
 }

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -21,9 +22,10 @@ import (
 	"prospector/store"
 )
 
-// An unsubscribe token contains the ids of the organization, the message and the contact, and a signature with
-// the installation's secret. No token needs to be stored, and nobody else can create one. The contact is for messages
-// that a restored backup does not have.
+// An unsubscribe token contains the ids of the organization, the message and the contact, and a signature with the key of
+// the organization. The key is made of the installation's secret, unless the organization came from another installation
+// and brought its own: links in emails that were sent there work here too. No token needs to be stored, and nobody else can
+// create one. The contact is for messages that a restored backup does not have.
 const (
 	idBytes        = 16
 	signatureBytes = 16
@@ -38,29 +40,44 @@ const unsubscribed = "unsubscribed"
 var tokenEncoding = base64.RawURLEncoding.Strict()
 
 // signer signs unsubscribe tokens.
-type signer struct{ secret []byte }
+type signer struct {
+	secret []byte
+	own    sync.Map // by organization: the key that it brought
+}
 
-func (s *signer) sign(data []byte) []byte {
+// key returns the key of an organization.
+func (s *signer) key(org uuid.UUID) []byte {
+	if own, has := s.own.Load(org); has {
+		return own.([]byte)
+	}
 	mac := hmac.New(sha256.New, s.secret)
+	mac.Write([]byte("unsubscribe links of "))
+	mac.Write(org[:])
+	return mac.Sum(nil)
+}
+
+func sign(key, data []byte) []byte {
+	mac := hmac.New(sha256.New, key)
 	mac.Write(data)
 	return mac.Sum(nil)[:signatureBytes]
 }
 
 func (s *signer) token(ids linkIDs) string {
 	signed := slices.Concat(ids.org[:], ids.message[:], ids.contact[:])
-	return tokenEncoding.EncodeToString(append(signed, s.sign(signed)...))
+	return tokenEncoding.EncodeToString(append(signed, sign(s.key(ids.org), signed)...))
 }
 
 // open returns what a token contains. ok is false if the token is not valid.
 func (s *signer) open(token string) (ids linkIDs, ok bool) {
 	raw, err := tokenEncoding.DecodeString(token)
 	size := len(raw) - signatureBytes
-	if err != nil || size != 2*idBytes && size != 3*idBytes || !hmac.Equal(raw[size:], s.sign(raw[:size])) {
+	if err != nil || size != 2*idBytes && size != 3*idBytes {
 		return ids, false
 	}
 	ids.org, ids.message = uuid.UUID(raw[:idBytes]), uuid.UUID(raw[idBytes:2*idBytes])
 	copy(ids.contact[:], raw[2*idBytes:size])
-	return ids, true
+	// Earlier versions signed with the secret itself.
+	return ids, hmac.Equal(raw[size:], sign(s.key(ids.org), raw[:size])) || hmac.Equal(raw[size:], sign(s.secret, raw[:size]))
 }
 
 // linkPath is the path of unsubscribe links. hiddenToken stands for the token in everything that is
@@ -210,7 +227,38 @@ func (e *Engine) readSecret(ctx context.Context) error {
 			}
 			e.parts.Put(tx, uuid.Nil, secretPart, secret)
 		}
-		e.unsubscribing = signer{secret}
+		e.unsubscribing.secret = secret
 		return nil
 	})
+}
+
+// LinkKey returns the key that signs the unsubscribe links of an organization.
+func (e *Engine) LinkKey(org uuid.UUID) []byte { return e.unsubscribing.key(org) }
+
+// SetLinkKey stores the key that signed the unsubscribe links of the transaction's organization in another installation.
+func (e *Engine) SetLinkKey(tx *store.Tx, key []byte) { e.parts.Put(tx, tx.Org(), linkKeyPart, key) }
+
+// readLinkKey reads the key that an organization brought.
+func (e *Engine) readLinkKey(_ context.Context, org uuid.UUID) error {
+	return e.store.View(org, func(tx *store.Tx) error {
+		if key := e.parts.Readable(tx, org, linkKeyPart); len(key) > 0 {
+			e.unsubscribing.own.Store(org, slices.Clone(key))
+		}
+		return nil
+	})
+}
+
+// Arrived makes the engine run an organization that was imported, as Start does for those that are there.
+func (e *Engine) Arrived(ctx context.Context, org uuid.UUID) error {
+	for _, do := range e.starting() {
+		if err := do(ctx, org); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// starting returns what is done for each organization before the engine runs.
+func (e *Engine) starting() []func(context.Context, uuid.UUID) error {
+	return []func(context.Context, uuid.UUID) error{e.readLinkKey, e.migrateOrganization, e.recoverOrganization, e.checkTransports}
 }

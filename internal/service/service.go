@@ -163,6 +163,9 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	if err := s.finishRebuild(context.Background()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	if err := st.AbandonArrivals(context.Background()); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	s.TAM = tam.New(st, s.Index, s.Previews, s.Operations, s.Catalog, s.Identity, s.CRM, tam.Options{
 		UnitRate: cfg.Research.UnitRate, Retention: cfg.TAM.Retention,
 		Researcher: cfg.researcher(s.Log, st.Now), MaxConcurrentQuestions: cfg.Research.Concurrency,

@@ -190,25 +190,27 @@ func (m *importRun) write(ctx context.Context, b importBatch) (imported int, err
 // fail ends an Import that cannot continue. It releases the remaining reservation in the monthly
 // balance.
 func (m *importRun) fail(ctx context.Context) error {
-	return m.tam.store.Update(ctx, m.job.Org, m.actor(), func(tx *store.Tx) error {
-		doc, err := m.current(tx)
-		if err != nil {
-			return err
-		}
-		rec := doc.Record
-		at := rec.CreatedAt.Std()
-		used, err := m.tam.usedIn(tx, at)
-		if err != nil {
-			return err
-		}
-		left := rec.private.Reserved
-		used = amount{used.Accounts - left.Accounts, used.Contacts - left.Contacts}
-		if err := m.tam.setUsed(tx, at, used); err != nil {
-			return err
-		}
-		rec.private.Reserved, rec.FailureReason = amount{}, internalError
-		return m.end(tx, doc, rec, importFailed)
-	})
+	return m.tam.store.Update(ctx, m.job.Org, m.actor(), m.failIn)
+}
+
+func (m *importRun) failIn(tx *store.Tx) error {
+	doc, err := m.current(tx)
+	if err != nil {
+		return err
+	}
+	rec := doc.Record
+	at := rec.CreatedAt.Std()
+	used, err := m.tam.usedIn(tx, at)
+	if err != nil {
+		return err
+	}
+	left := rec.private.Reserved
+	used = amount{used.Accounts - left.Accounts, used.Contacts - left.Contacts}
+	if err := m.tam.setUsed(tx, at, used); err != nil {
+		return err
+	}
+	rec.private.Reserved, rec.FailureReason = amount{}, internalError
+	return m.end(tx, doc, rec, importFailed)
 }
 
 // updateOperation shows the counts of the Import in its Operation.

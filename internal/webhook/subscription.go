@@ -91,6 +91,9 @@ func (w *Webhooks) checkSubscription(tx *store.Tx, before, s *Subscription, p *f
 	if s.Status == Disabled && (before == nil || before.Status != Disabled) {
 		p.Invalid("status", "must be one of: active, paused; only the service disables a subscription")
 	}
+	if before != nil && before.Status != Active && s.Status == Active && len(s.private.Secrets) == 0 {
+		p.Invalid("status", "the subscription has no secret because its organization was imported; rotate the secret first")
+	}
 	if before != nil && before.Status != s.Status {
 		s.DisabledReason, s.private.FailingSince = "", shape.Time{}
 	}

@@ -1,0 +1,101 @@
+package service
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/operation"
+	"prospector/internal/record"
+	"prospector/internal/sequence"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// Portions returns everything that an organization may have in the store, in the order in which an export has it. The
+// organization comes first, and then what the keys of other records depend on.
+func (s *Service) Portions() []store.Portion {
+	steps := map[string]func() any{record.UnmergedStep: func() any { return new(record.Unmerged) }}
+	maps.Copy(steps, operation.Steps())
+	maps.Copy(steps, sequence.Steps())
+	portions := slices.Concat(
+		s.Kinds.Portions(), s.Identity.Portions(), s.CRM.Portions(), s.Outreach.Portions(), s.Sequences.Portions(),
+		s.Operations.Portions(), s.Bulk.Portions(), s.Files.Portions(), s.Previews.Portions(), s.Webhooks.Portions(),
+		s.API.Portions(), s.Catalog.Portions(), store.OwnPortions(steps),
+	)
+	for i := range portions {
+		switch portions[i].Name() {
+		case s.Identity.Keys.Table.Name():
+			portions[i].Left = "nobody else may use them"
+		case s.Webhooks.Subscriptions.Table.Name():
+			portions[i].Secret = true
+		}
+	}
+	first := []string{s.Identity.Organizations.Table.Name(), s.CRM.Fields.Table.Name()}
+	place := func(p store.Portion) int {
+		if at := slices.Index(first, p.Name()); at >= 0 {
+			return at
+		}
+		return len(first)
+	}
+	slices.SortStableFunc(portions, func(a, b store.Portion) int { return place(a) - place(b) })
+	return portions
+}
+
+// Payloads returns the types of the payloads of the jobs that exports of an organization take along, by kind. A payload
+// without a type has no ids.
+func (s *Service) Payloads() map[string]func() any {
+	all := map[string]func() any{}
+	for _, of := range []map[string]func() any{
+		s.Kinds.Payloads(), s.Outreach.Payloads(), s.Sequences.Payloads(), s.Operations.Payloads(), s.Bulk.Payloads(),
+		s.Undos.Payloads(), s.Imports.Payloads(),
+	} {
+		maps.Copy(all, of)
+	}
+	return all
+}
+
+// Renaming gives the records of an organization other ids. The same seed and id always result in the same id. The order of
+// the ids of an installation stays.
+func (s *Service) Renaming(seed []byte) *shape.Renaming {
+	return &shape.Renaming{
+		ID: func(id uuid.UUID) uuid.UUID {
+			if id.Version() != 7 { // it is none of a record
+				return id
+			}
+			mac := hmac.New(sha256.New, seed)
+			mac.Write(id[:])
+			renamed := id
+			copy(renamed[8:], mac.Sum(nil))
+			renamed[8] = renamed[8]&0x3f | 0x80 // the variant
+			return renamed
+		},
+		IsReference: func(entity, field string) bool {
+			list := s.ListNamed(entity)
+			if list == nil {
+				return false
+			}
+			f := list.Field(field)
+			return f != nil && (f.Ref != "" || f.Type == shape.TypeReference || field == "id")
+		},
+	}
+}
+
+// Arrive makes an organization that was imported ready, before it can be seen: nothing is sent for it, and what was running
+// has failed.
+func (s *Service) Arrive(tx *store.Tx) error {
+	return errors.Join(
+		s.Webhooks.Arrived(tx), s.Identity.Arrived(tx), s.Imports.Arrived(tx), s.TAM.Arrived(tx),
+		s.Outreach.HoldOrganization(tx, store.HeldImported),
+	)
+}
+
+// Arrived makes the service run an organization that was imported.
+func (s *Service) Arrived(ctx context.Context, org uuid.UUID) error {
+	return s.Sequences.Arrived(ctx, org)
+}
