@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/uuid"
 )
 
 // everything is everyKind with what else an organization may have: history, merged records, journals, dismissed duplicates,
@@ -289,5 +291,92 @@ func TestOrgImportRefusals(t *testing.T) {
 	// What was deleted can come back.
 	p.run("org", "delete", "--org", id, "--yes").ok()
 	p.run("org", "import", "good.jsonl", "--json").withoutProgress().ok()
+	p.run("check").withoutProgress().ok()
+}
+
+// TestOrgMoves moves an organization in the middle of a campaign: the old one sends nothing any more, the new one goes on after
+// resume with the steps that were not done, and its links and webhooks are as they should be.
+func TestOrgMoves(t *testing.T) {
+	t.Parallel()
+	d := newAcmePlace(t, true)
+	s, key := d.s, d.key
+	made := func(path, body string) string { return s.id(s.do(http.StatusCreated, key, "POST", "/v1/"+path, body)) }
+	s.do(http.StatusOK, key, "PATCH", "/v1/organization", `{"business_days": [1, 2, 3, 4, 5, 6, 7], "sending_window": {"from_hour": 0, "to_hour": 24}}`)
+	hook := made("webhooks/subscriptions", `{"url": "https://hooks.example.com/in", "triggers": ["tag.updated"]}`)
+	contact := made("contacts", `{"email": "bill@initech.example"}`)
+	audience := made("audiences", fmt.Sprintf(`{"name": "Buyers", "contact_ids": [%q]}`, contact))
+	template := made("sequence-templates", `{"name": "Mail", "steps": [
+		{"index": 0, "type": "auto_email", "hour": 0, "subject": "Hello", "message": "Hello"}, {"index": 1, "type": "call", "day": 30, "hour": 0}]}`)
+	campaign := made("campaigns", fmt.Sprintf(`{"name": "Spring", "status": "active", "template_id": %q, "audience_ids": [%q]}`, template, audience))
+	list := "/v1/campaigns/" + campaign + "/sequences/list"
+	s.awaitMilestone(milestone{"the first email is captured", func() bool {
+		return strings.Contains(string(s.do(http.StatusOK, key, "POST", list, "{}").body), `"status":"captured"`)
+	}})
+	held := func(s *server, key, reason string) {
+		t.Helper()
+		body := string(s.do(http.StatusOK, key, "GET", "/v1/campaigns/"+campaign, "").body)
+		if reason == "" && !strings.Contains(body, `"held":null`) || reason != "" && !strings.Contains(body, `"held":{"reason":"`+reason+`"`) {
+			t.Errorf("the campaign is not held with the reason %q: %s", reason, body)
+		}
+	}
+	progress := regexp.MustCompile(`"(status|due_at|at|message_id)":("[^"]*"|null)`)
+	history := func(s *server, key string) []string {
+		return progress.FindAllString(string(s.do(http.StatusOK, key, "POST", list, "{}").body), -1)
+	}
+	before := history(s, key)
+
+	d.run("org", "export", "--org", "Acme", "--hold", "acme.jsonl").done()
+	held(s, key, "moved")
+	d.run("resume").withoutProgress().ok()
+	held(s, key, "moved")
+	other := made("campaigns", fmt.Sprintf(`{"name": "Summer", "template_id": %q, "audience_ids": [%q]}`, template, audience))
+	s.do(http.StatusOK, key, "PATCH", "/v1/campaigns/"+other, `{"status": "active"}`)
+	if body := string(s.do(http.StatusOK, key, "GET", "/v1/campaigns/"+other, "").body); !strings.Contains(body, `"reason":"moved"`) {
+		t.Errorf("a campaign that became active is not held: %s", body)
+	}
+
+	p := newPlace(t, d.place.env...)
+	there := p.serve()
+	p.run("org", "import", d.path("acme.jsonl")).done().says("Imported organization \"Acme\", " + d.org + ", with .*\n.*resume --org " + d.org + "'.\n")
+	newKey := p.run("key", "create", "--org", "Acme", "--name", "new", "--access", "admin", "--json").text("key")
+	held(there, newKey, "imported")
+	there.do(http.StatusUnprocessableEntity, newKey, "PATCH", "/v1/webhooks/subscriptions/"+hook, `{"status": "active"}`)
+	there.do(http.StatusOK, newKey, "POST", "/v1/webhooks/subscriptions/"+hook+"/rotate-secret", "")
+	there.do(http.StatusOK, newKey, "PATCH", "/v1/webhooks/subscriptions/"+hook, `{"status": "active"}`)
+	if after := history(there, newKey); !slices.Equal(before, after) {
+		t.Errorf("the sequence was %s and is %s", before, after)
+	}
+	p.run("resume", "--org", "Acme", "--overdue", "send").withoutProgress().ok()
+	held(there, newKey, "")
+	if after := history(there, newKey); !slices.Equal(before, after) {
+		t.Errorf("after resume the sequence was %s and is %s", before, after)
+	}
+	there.stop()
+	there.hasNoErrors()
+
+	d.run("resume", "--org", "Acme", "--overdue", "skip").withoutProgress().ok() // it does not move after all
+	held(s, key, "")
+	s.stop()
+	s.hasNoErrors()
+}
+
+// TestKill9OrgImport kills the import of an organization again and again: nothing of it is left, and the next one succeeds.
+func TestKill9OrgImport(t *testing.T) {
+	t.Parallel()
+	d := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
+	org, _ := d.org("Acme")
+	d.contacts(uuid.MustParse(org), 20_000)
+	d.run("org", "export", "--org", org, "acme.jsonl").done()
+	p := newPlace(t)
+	p.org("Beta")
+	for i := range 8 {
+		s := p.start("org", "import", d.path("acme.jsonl"))
+		// A part of the file has been read when this much progress was printed.
+		s.await(s.stderr, regexp.MustCompile(`(?s)(bytes\n.*){`+fmt.Sprint(1+2*i)+`}`))
+		s.kill()
+		p.run("org", "list").says(`ID +NAME +CREATED\n[0-9a-f-]+ +Beta .*\n`)
+		p.run("check").withoutProgress().says("Checked 3 records, found 0 problems\n")
+	}
+	p.run("org", "import", d.path("acme.jsonl")).done()
 	p.run("check").withoutProgress().ok()
 }

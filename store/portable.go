@@ -120,8 +120,11 @@ func (tx *Tx) EachRow(shaped ShapedTable, fn func(Row) error) error {
 		if len(private) > 0 {
 			row.Private = private
 		}
-		if len(d.applied) > 0 {
-			if _, _, row.Stored, err = decodeValue(tx.place(t.rec, id[:]), v); err != nil {
+		if d.completed && len(d.applied) > 1 || !d.completed && len(d.applied) > 0 { // a tombstone is to be applied
+			if _, _, row.Stored, err = decodeValue(tx.place(t.rec, id[:]), v); err == nil {
+				row.Stored, err = t.withDefaults(row.Stored)
+			}
+			if err != nil {
 				return false, err
 			}
 		}
@@ -208,11 +211,9 @@ func (a *Arrival) WriteRow(tx *Tx, p *Portion, row Row, r *shape.Renaming) error
 	if row.Stored != nil {
 		public = row.Stored
 	}
-	if t.shape != nil && t.shape.SetDefaults != nil {
-		var err error
-		if public, err = t.shape.SetDefaults(public); err != nil {
-			return fmt.Errorf("%s %s: %w", t.name, row.ID, err)
-		}
+	public, err := t.withDefaults(public)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", t.name, row.ID, err)
 	}
 	rec, id := t.newRecord(), row.ID
 	if err := t.unmarshal(id, public, row.Private, rec); err != nil {
@@ -247,6 +248,14 @@ func (a *Arrival) WriteRow(tx *Tx, p *Portion, row Row, r *shape.Renaming) error
 	}
 	tx.setSequence(t.rec, tx.sequence(t.rec)+1)
 	return nil
+}
+
+// withDefaults returns the public part of a record with the members that it lacks and whose default is not the zero value.
+func (t *table) withDefaults(public []byte) ([]byte, error) {
+	if t.shape == nil || t.shape.SetDefaults == nil {
+		return public, nil
+	}
+	return t.shape.SetDefaults(public)
 }
 
 // rename renames the ids in both parts of a record.

@@ -18,7 +18,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
-	"prospector/index"
 	"prospector/internal/service"
 	"prospector/store"
 )
@@ -105,7 +104,7 @@ func (x *exporter) run() error {
 	}
 	portions = slices.DeleteFunc(portions, func(p store.Portion) bool { return p.Left != "" })
 	for i := range portions {
-		if portions[i].Table != nil && x.listOf(portions[i].Name()) != nil {
+		if portions[i].Table != nil && x.isListed(portions[i].Name()) {
 			x.total += x.tx.RecordCount(portions[i].Name())
 		}
 	}
@@ -142,13 +141,14 @@ func (x *exporter) line(l *exportLine) error {
 	return err
 }
 
-func (x *exporter) listOf(table string) *index.Kind {
+// isListed reports whether a list shows the records of a table.
+func (x *exporter) isListed(table string) bool {
 	for _, k := range x.service.Lists() {
 		if k.Table() == table {
-			return k
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
 func (x *exporter) portion(p *store.Portion) error {
@@ -167,10 +167,13 @@ func (x *exporter) portion(p *store.Portion) error {
 
 // table writes the records of a table, its history and its state.
 func (x *exporter) table(p *store.Portion) error {
-	list, name := x.listOf(p.Name()), p.Name()
-	entity, namesOf := name, func(*store.Tx, []byte) ([]byte, error) { return nil, nil }
-	if list != nil {
-		entity = list.Entity
+	name := p.Name()
+	entity, isListed, namesOf := name, false, func(*store.Tx, []byte) ([]byte, error) { return nil, nil }
+	for _, list := range x.service.Lists() {
+		if list.Table() != name {
+			continue
+		}
+		entity, isListed = list.Entity, true
 		if names := x.service.API.Names(list); names != nil {
 			namesOf = names
 		}
@@ -193,7 +196,7 @@ func (x *exporter) table(p *store.Portion) error {
 		}
 		l.Names = names
 		written++
-		if list != nil {
+		if isListed {
 			x.records++
 			x.report(x.records, x.total)
 		}
@@ -207,7 +210,7 @@ func (x *exporter) table(p *store.Portion) error {
 	if err != nil {
 		return err
 	}
-	if list != nil {
+	if isListed {
 		x.damaged += max(0, x.tx.RecordCount(name)-written)
 	}
 	state, err := x.tx.TableState(p.Table)

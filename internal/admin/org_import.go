@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -95,7 +96,7 @@ func (m *orgImport) begin(ctx context.Context, lines *exportReader, in ImportOrg
 	if in.NewIDs {
 		seed := make([]byte, 32)
 		_, _ = rand.Read(seed)
-		m.renaming = m.service.Renaming(seed)
+		m.renaming = renamingOf(m.service, seed)
 		m.org = m.renaming.ID(m.org)
 	}
 	if err := m.checkIsNew(); err != nil {
@@ -117,6 +118,32 @@ func (m *orgImport) begin(ctx context.Context, lines *exportReader, in ImportOrg
 		lines.again(first)
 	}
 	return err
+}
+
+// renamingOf gives the records of an organization other ids. The same seed and id always result in the same id. The order of
+// the ids of an installation stays.
+func renamingOf(s *service.Service, seed []byte) *shape.Renaming {
+	return &shape.Renaming{
+		ID: func(id uuid.UUID) uuid.UUID {
+			if id.Version() != 7 { // it is none of a record
+				return id
+			}
+			mac := hmac.New(sha256.New, seed)
+			mac.Write(id[:])
+			renamed := id
+			copy(renamed[8:], mac.Sum(nil))
+			renamed[8] = renamed[8]&0x3f | 0x80 // the variant
+			return renamed
+		},
+		IsReference: func(entity, field string) bool {
+			list := s.ListNamed(entity)
+			if list == nil {
+				return false
+			}
+			f := list.Field(field)
+			return f != nil && (f.Ref != "" || f.Type == shape.TypeReference || field == "id")
+		},
+	}
 }
 
 // lineOf returns the entity of the lines of a portion, which is empty for a table.

@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 	"internal/worker":           {"internal/fault", "internal/turn", "store"},
 	"internal/record":           {"internal/match", "internal/rows", "internal/filter", "internal/shape", "internal/fault", "index", "store"},
 	"index":                     {"internal/filter", "internal/shape", "internal/turn", "store"},
-	"store":                     {"internal/fault", "internal/turn"},
+	"store":                     {"internal/shape", "internal/fault", "internal/turn"},
 	"internal/rows":             {"internal/address", "internal/match", "internal/shape", "internal/fault"},
 	"internal/filter":           {"internal/address", "internal/shape", "internal/fault"},
 	"internal/shape":            {"internal/address", "internal/fault"},

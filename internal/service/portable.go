@@ -2,8 +2,6 @@ package service
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"errors"
 	"maps"
 	"slices"
@@ -13,7 +11,6 @@ import (
 	"prospector/internal/operation"
 	"prospector/internal/record"
 	"prospector/internal/sequence"
-	"prospector/internal/shape"
 	"prospector/store"
 )
 
@@ -58,32 +55,6 @@ func (s *Service) Payloads() map[string]func() any {
 		maps.Copy(all, of)
 	}
 	return all
-}
-
-// Renaming gives the records of an organization other ids. The same seed and id always result in the same id. The order of
-// the ids of an installation stays.
-func (s *Service) Renaming(seed []byte) *shape.Renaming {
-	return &shape.Renaming{
-		ID: func(id uuid.UUID) uuid.UUID {
-			if id.Version() != 7 { // it is none of a record
-				return id
-			}
-			mac := hmac.New(sha256.New, seed)
-			mac.Write(id[:])
-			renamed := id
-			copy(renamed[8:], mac.Sum(nil))
-			renamed[8] = renamed[8]&0x3f | 0x80 // the variant
-			return renamed
-		},
-		IsReference: func(entity, field string) bool {
-			list := s.ListNamed(entity)
-			if list == nil {
-				return false
-			}
-			f := list.Field(field)
-			return f != nil && (f.Ref != "" || f.Type == shape.TypeReference || field == "id")
-		},
-	}
 }
 
 // Arrive makes an organization that was imported ready, before it can be seen: nothing is sent for it, and what was running
