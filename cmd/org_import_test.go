@@ -369,7 +369,7 @@ func TestKill9OrgImport(t *testing.T) {
 	d.run("org", "export", "--org", org, "acme.jsonl").done()
 	p := newPlace(t)
 	p.org("Beta")
-	for i := range 8 {
+	for i := range 5 {
 		s := p.start("org", "import", d.path("acme.jsonl"))
 		// A part of the file has been read when this much progress was printed.
 		s.await(s.stderr, regexp.MustCompile(`(?s)(bytes\n.*){`+fmt.Sprint(1+2*i)+`}`))
