@@ -99,11 +99,11 @@ func (x *CRM) checkContact(tx *store.Tx, before, c *Contact, p *fault.Problems) 
 	c.OtherPhones = distinct(c.OtherPhones, string(c.PhoneNumber), phoneKey)
 	var had []string
 	if before != nil {
-		had = before.Addresses()
+		had = append(slices.Clip(before.OtherEmails), string(before.Email))
 	}
-	for _, email := range c.Addresses() {
+	for _, email := range append(slices.Clip(c.OtherEmails), string(c.Email)) { // also those of roles, which may be erased
 		isNew := !slices.ContainsFunc(had, func(other string) bool { return address.Key(other) == address.Key(email) })
-		if isNew && x.IsErased(tx, email) {
+		if email != "" && isNew && x.IsErased(tx, email) {
 			return errErased
 		}
 	}

@@ -2,6 +2,7 @@ package crm
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -25,6 +26,10 @@ func (c *CRM) mayUndoContact(tx *store.Tx, contact *Contact, field string, to js
 		}
 		return contact.Email == "" || !c.IsSuppressed(tx, string(contact.Email)), nil
 	case "other_emails": // the address with which the person has opted out stays known
+		var emails []string
+		if err := json.Unmarshal(to, &emails); err != nil || slices.ContainsFunc(emails, func(email string) bool { return c.IsErased(tx, email) }) {
+			return false, nil
+		}
 		return contact.DoNotContact || !c.IsCovered(tx, contact.OtherEmails), nil
 	}
 	return true, nil

@@ -140,6 +140,24 @@ func TestEraseAddresses(t *testing.T) {
 	w.Get("/v1/contacts/"+one).Has(200, `{"data": {"first_name": "Ann", "last_name": "Lee", "notes": "first"}}`)
 	w.Post("/v1/contacts", `{"email": "info@globex.example"}`).Fails(409, "erased", "")
 
+	// Another address finds the person, and each is erased. Somebody else who has one of them loses it.
+	person := w.Post("/v1/contacts", `{"email": "bea@globex.example", "other_emails": ["bea@home.example", "sales@globex.example"], "other_phones": ["+49 30 5550100"],
+		"first_name": "Beatrice", "last_name": "Hall"}`).Is(201).ID()
+	twin := w.Post("/v1/contacts", `{"email": "bea@globex.example", "first_name": "Bea", "last_name": "Hall"}`).Is(201).ID()
+	spouse := w.Post("/v1/contacts", `{"email": "carl@home.example", "other_emails": ["BEA@globex.example"], "first_name": "Carl", "last_name": "Hall", "notes": "Bea has +49 30 5550100"}`).Is(201).ID()
+	op = erase(org, "Bea@Home.example", false)
+	w.Get("/v1/contacts/"+person).Fails(404, "not_found", "")
+	w.Get("/v1/contacts/"+twin).Fails(404, "not_found", "")
+	w.Get("/v1/contacts/"+spouse).Has(200, `{"data": {"email": "carl@home.example", "other_emails": [], "notes": "Bea has [erased]"}}`)
+	if left := fmt.Sprint(op.Value("data.left")); !strings.Contains(left, "id:"+spouse) {
+		t.Errorf("left lacks the spouse: %s", op.Body)
+	}
+	for _, body := range []string{`{"email": "bea@home.example"}`, `{"email": "new@x.example", "other_emails": ["x@x.example", "bea@globex.example"]}`} {
+		w.Post("/v1/contacts", body).Fails(409, "erased", "")
+	}
+	w.Patch("/v1/contacts/"+spouse, `{"other_emails": ["bea@home.example"]}`).Fails(409, "erased", "")
+	w.Post("/v1/contacts", `{"email": "sales@globex.example"}`).Is(201)
+
 	// Two names at the address that is given are both erased.
 	first := w.Post("/v1/contacts", `{"email": "lee@home.example", "first_name": "Ann", "last_name": "Lee"}`).Is(201).ID()
 	other := w.Post("/v1/contacts", `{"email": "lee@home.example", "first_name": "Bo", "last_name": "Lee"}`).Is(201).ID()
