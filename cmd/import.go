@@ -14,7 +14,6 @@ import (
 
 	"prospector/internal/admin"
 	"prospector/internal/crm"
-	"prospector/internal/imports"
 	"prospector/internal/rows"
 	"prospector/internal/shape"
 )
@@ -169,17 +168,17 @@ const (
 type choice struct {
 	flag, usage string
 	values      []string
-	option      func(*imports.FileImportBody) *string
+	option      func(*admin.ImportOptions) *string
 }
 
 // choicesOf returns the flags for an entity.
 func choicesOf(entity string) []choice {
 	choices := []choice{
-		{"on-existing", "what a row does to a record that it finds", []string{"overwrite", "fill_empty", "skip"}, func(o *imports.FileImportBody) *string { return &o.OnExisting }},
-		{"existing-tags", "what becomes of the tags of a record that a row finds", []string{"add", "replace"}, func(o *imports.FileImportBody) *string { return &o.ExistingTags }},
+		{"on-existing", "what a row does to a record that it finds", []string{"overwrite", "fill_empty", "skip"}, func(o *admin.ImportOptions) *string { return &o.OnExisting }},
+		{"existing-tags", "what becomes of the tags of a record that a row finds", []string{"add", "replace"}, func(o *admin.ImportOptions) *string { return &o.ExistingTags }},
 	}
 	if entity == "contacts" {
-		choices = append(choices, choice{"opt-outs", "whether rows can take opt-outs back", []string{"keep", "replace"}, func(o *imports.FileImportBody) *string { return &o.OptOuts }})
+		choices = append(choices, choice{"opt-outs", "whether rows can take opt-outs back", []string{"keep", "replace"}, func(o *admin.ImportOptions) *string { return &o.OptOuts }})
 	}
 	return choices
 }

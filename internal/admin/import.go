@@ -15,12 +15,15 @@ import (
 	"prospector/store"
 )
 
+// ImportOptions are the options of an import.
+type ImportOptions = imports.FileImportBody
+
 // ImportInput describes a file of records.
 type ImportInput struct {
-	Org     string                 `json:"org"`
-	Name    string                 `json:"name"` // of the file
-	Options imports.FileImportBody `json:"options"`
-	Rejects bool                   `json:"rejects,omitempty"` // the caller wants the rejects
+	Org     string        `json:"org"`
+	Name    string        `json:"name"` // of the file
+	Options ImportOptions `json:"options"`
+	Rejects bool          `json:"rejects,omitempty"` // the caller wants the rejects
 }
 
 // ImportResult is the report of an import.
