@@ -182,7 +182,7 @@ func TestImportRefusals(t *testing.T) {
 		}
 		d.run("import", "contacts", "header.csv", "--org", "Acme", "--json").withoutProgress().
 			failsWithOutput(`{"id": "<id>", "dry_run": false, "encoding": "utf-8", "delimiter": ",", "rows": 0, "added": 0, "updated": 0, "unchanged": 0, "skipped": 0,
-				"values_dropped": 0, "opt_outs_kept": 0, "changes": [], "problems": [], "warnings": []}`, "the file contains no rows; nothing was imported")
+				"values_dropped": 0, "opt_outs_kept": 0, "erased": 0, "suppressed": 0, "changes": [], "problems": [], "warnings": []}`, "the file contains no rows; nothing was imported")
 		r := d.run("import", "contacts", "nobody.csv", "--org", "Acme").withoutProgress()
 		if r.status != 1 || r.stdout != "Imported contacts: 0 added, 0 updated, 1 skipped, 0 values dropped\n" ||
 			r.stderr != "line 2: email: required, unless linkedin_url or both first_name and last_name are set\nprospector: no row of the file is valid; nothing was imported\n" {

@@ -241,7 +241,7 @@ func TestImportOfAnExport(t *testing.T) {
 		}
 		d.served(func(s *server) {
 			list := s.do(http.StatusOK, key, "POST", "/v1/contacts/list", "{}").body
-			if !strings.Contains(string(list), `"email":"bill@initech.example","title":"=VP"`) || !strings.Contains(string(list), `"external_id":"0`) {
+			if !strings.Contains(string(list), `"email":"bill@initech.example","other_emails":[],"title":"=VP"`) || !strings.Contains(string(list), `"external_id":"0`) {
 				t.Errorf("%s", list)
 			}
 		})

@@ -123,7 +123,7 @@ func (d *acmePlace) hasRecords(entity string, records ...string) {
 // others.
 func imported(entity, members string) string {
 	bare := map[string]string{
-		"contacts": `{"account_id": null, "first_name": null, "last_name": null, "email": null, "title": null, "phone_number": null, "linkedin_url": null,
+		"contacts": `{"account_id": null, "first_name": null, "last_name": null, "email": null, "other_emails": [], "title": null, "phone_number": null, "other_phones": [], "linkedin_url": null,
 			"location": null, "do_not_contact": false, "notes": null, "scoring": {"heat_score": null}, "source": "csv", "external_id": null, "tags": []}`,
 		"accounts": `{"website": null, "industry": null, "employee_count": null, "annual_revenue": null, "founded_year": null, "description": null,
 			"country": null, "location": null, "linkedin_url": null, "phone_number": null, "source": "csv", "owner_id": null, "notes": null,
@@ -171,7 +171,7 @@ Fay,"""Q"", etc.",fay@x.example,silver,,,,,
 			`line 8: Tags: "Nosuch" is not the name of a tag; create_missing can create it`,
 		}
 		outcome := func(more string) string {
-			return `{"id": "<id>", "encoding": "utf-8", "delimiter": ",", "rows": 6, "unchanged": 0, "skipped": 2, "values_dropped": 3, "opt_outs_kept": 0, "changes": [], "problems": [
+			return `{"id": "<id>", "encoding": "utf-8", "delimiter": ",", "rows": 6, "unchanged": 0, "skipped": 2, "values_dropped": 3, "opt_outs_kept": 0, "erased": 0, "suppressed": 0, "changes": [], "problems": [
 				{"column": "", "value": "", "message": "` + nobody + `", "count": 2, "first_line": 4},
 				{"column": "E-Mail", "value": "not an address", "message": "is not an email address", "count": 1, "first_line": 4},
 				{"column": "custom_field_tier", "value": "bronze", "message": "is not one of: gold, silver", "count": 1, "first_line": 7},
@@ -245,7 +245,7 @@ func TestImportAccounts(t *testing.T) {
 		if strings.Contains(first.stdout, "invalid_json") {
 			t.Errorf("the output contains the code of an error, which is only for programs: %s", first.stdout)
 		}
-		first.prints(`{"id": "<id>", "dry_run": false, "encoding": "utf-8", "delimiter": "", "rows": 7, "added": 3, "updated": 0, "unchanged": 0, "skipped": 4, "values_dropped": 1, "opt_outs_kept": 0, "changes": [], "problems": [
+		first.prints(`{"id": "<id>", "dry_run": false, "encoding": "utf-8", "delimiter": "", "rows": 7, "added": 3, "updated": 0, "unchanged": 0, "skipped": 4, "values_dropped": 1, "opt_outs_kept": 0, "erased": 0, "suppressed": 0, "changes": [], "problems": [
 			{"column": "", "value": "", "message": "name: required", "count": 1, "first_line": 3},
 			{"column": "", "value": "", "message": "<any>", "count": 1, "first_line": 4},
 			{"column": "employee_count", "value": "many", "message": "is not an integer", "count": 1, "first_line": 5},
@@ -266,7 +266,7 @@ func TestImportAccounts(t *testing.T) {
 		d.hasRecords("accounts", imported("accounts", initech), imported("accounts", hooli), umbrella, imported("accounts", `"name": "Umbrella", "country": "GB", "external_id": "a2"`))
 		// An id that does not exist is dropped like any other value that cannot be used.
 		d.imports("accounts", "id,name,country\n"+absent+",Nobody,DE\n", "--json").prints(`{"id": "<id>", "dry_run": false, "encoding": "utf-8", "delimiter": ",",
-			"rows": 1, "added": 1, "updated": 0, "unchanged": 0, "skipped": 0, "values_dropped": 1, "opt_outs_kept": 0, "changes": [], "problems": [
+			"rows": 1, "added": 1, "updated": 0, "unchanged": 0, "skipped": 0, "values_dropped": 1, "opt_outs_kept": 0, "erased": 0, "suppressed": 0, "changes": [], "problems": [
 			{"column": "id", "value": "` + absent + `", "message": "does not exist", "count": 1, "first_line": 2}], "warnings": []}`)
 		d.passesCheck()
 	})
@@ -277,7 +277,7 @@ func TestImportSuppressions(t *testing.T) {
 	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
 		const file = "Email,domain,reason\nstop@x.example,,asked to\n,never.example,\nSTOP@X.example,,again\n,,nobody\nboth@x.example,x.example,\nno address,,\n"
 		d.imports("suppressions", file, "--json").prints(`{"id": "<id>", "dry_run": false, "encoding": "utf-8", "delimiter": ",",
-			"rows": 6, "added": 3, "updated": 0, "unchanged": 1, "skipped": 2, "values_dropped": 1, "opt_outs_kept": 0, "changes": [], "problems": [
+			"rows": 6, "added": 3, "updated": 0, "unchanged": 1, "skipped": 2, "values_dropped": 1, "opt_outs_kept": 0, "erased": 0, "suppressed": 0, "changes": [], "problems": [
 			{"column": "", "value": "", "message": "email: required, unless domain is set", "count": 2, "first_line": 5},
 			{"column": "domain", "value": "x.example", "message": "not allowed together with email", "count": 1, "first_line": 6},
 			{"column": "Email", "value": "no address", "message": "is not an email address", "count": 1, "first_line": 7}], "warnings": []}`)

@@ -73,23 +73,24 @@ type Reader struct {
 	// Columns are the names in the header of a table; nil for JSON.
 	Columns []string
 
-	entity  string
-	in      *bufio.Reader
-	decoder *decoder
-	release func()
-	book    *workbook // nil unless the file is a spreadsheet
-	next    func() (Row, error)
-	coming  []Row // the next rows, up to lastRows
-	after   error // why there are no more after them
-	end     error // why there are no more rows
-	isCSV   bool
-	line    int    // the number of the next line
-	again   []byte // lines to read again
-	place   int    // the position of the next line in again
-	long    bool   // a line that was too long follows again
-	comma   byte
-	sample  []Row // rows to return before others
-	sampled bool
+	entity   string
+	isExport bool // of an organization
+	in       *bufio.Reader
+	decoder  *decoder
+	release  func()
+	book     *workbook // nil unless the file is a spreadsheet
+	next     func() (Row, error)
+	coming   []Row // the next rows, up to lastRows
+	after    error // why there are no more after them
+	end      error // why there are no more rows
+	isCSV    bool
+	line     int    // the number of the next line
+	again    []byte // lines to read again
+	place    int    // the position of the next line in again
+	long     bool   // a line that was too long follows again
+	comma    byte
+	sample   []Row // rows to return before others
+	sampled  bool
 }
 
 // Open starts to read a table. It finds out how the file is packed, its format, its encoding, and the
@@ -384,11 +385,16 @@ func (r *Row) pad(columns int) {
 	}
 }
 
-// isOther unwraps a record of an export, and reports whether it belongs to another entity.
+// isOther unwraps a record of an export of an organization, and reports whether a line of it belongs to another entity. The
+// first line of such an export says so; those of earlier versions have nothing but records.
 func (t *Reader) isOther(row *Row) bool {
 	entity, record := row.Object.Get("entity"), row.Object.Get("record")
-	if len(row.Object.Members) != 2 || entity.Kind != shape.String || record.Kind != shape.Object {
+	if entity.Kind != shape.String {
 		return false
+	}
+	t.isExport = t.isExport || row.Object.Get("export").Kind == shape.Object
+	if record.Kind != shape.Object || !t.isExport && len(row.Object.Members) != 2 {
+		return t.isExport
 	}
 	row.Object = record
 	return entity.Text != t.entity
