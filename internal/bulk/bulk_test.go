@@ -58,7 +58,7 @@ func TestUpdate(t *testing.T) {
 		"set": {"account_id": %q, "location": "Bern", "phone_number": null}, "add_tags": ["champion"], "remove_tags": [%q], "expect": 300}`, account, old)).Is(202, `{"data": {
 		"id": "<any>", "created_at": "<any>", "updated_at": "<any>", "kind": "update", "entity": "contacts", "status": "running", "dry_run": false, "progress": 0, "matched": 300,
 		"changed": 0, "failed": 0, "problems": [], "user_id": "<any>", "finished_at": null,
-		"undoable_until": null, "undone_by": null, "undo_of": null, "undone": 0, "kept": null}, "meta": {"timestamp": "<any>"}}`)
+		"undoable_until": null, "undone_by": null, "undo_of": null, "undone": 0, "kept": null, "reason": null, "erased": [], "left": [], "left_omitted": 0}, "meta": {"timestamp": "<any>"}}`)
 	org.Write.Delete("/v1/contacts/" + ids[3]).Is(204)
 	late := org.Write.Post("/v1/contacts", `{"email": "late@x.example", "title": "CTO"}`).Is(201).ID()
 	app.Clock.Advance(time.Minute)
