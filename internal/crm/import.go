@@ -19,7 +19,7 @@ const optOutField = "do_not_contact"
 func ImportEntities() []string { return []string{"accounts", "contacts", "suppressions"} }
 
 // NewImporter returns an importer of accounts, contacts or suppressions. Invalid options are a
-// *fault.Error with their paths. A suppression that exists already stays as it is and counts as updated.
+// *fault.Error with their paths. A suppression that exists already stays as it is and counts as unchanged.
 func (c *CRM) NewImporter(tx *store.Tx, entity string, table *rows.Reader, o record.ImportOptions) (*record.Importer, error) {
 	switch entity {
 	case "accounts":

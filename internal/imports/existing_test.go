@@ -66,7 +66,7 @@ func TestOnExisting(t *testing.T) {
 		if got := fmt.Sprint(again.Value("data.updated"), again.Value("data.changes")); got != "0 []" {
 			t.Errorf("%s: again %s", options, got)
 		}
-		if after := org.Read.Get("/v1/contacts/" + id + "/history").Is(200); string(after.Value("data").([]any)[0].(map[string]any)["at"].(string)) != before.Text("data.0.at") {
+		if after := org.Read.Get("/v1/contacts/" + id + "/history").Is(200); len(after.Value("data").([]any)) != len(before.Value("data").([]any)) {
 			t.Errorf("%s: the history is %s", options, after.Body)
 		}
 	}

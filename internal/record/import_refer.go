@@ -106,8 +106,7 @@ type found struct {
 
 // linked is a record that a link has led to.
 type linked struct {
-	id      uuid.UUID
-	created bool
+	id uuid.UUID
 }
 
 // resolve returns the references of an item as members of the record. What refers to nothing is
@@ -197,7 +196,7 @@ func (im *Importer) follow(tx *store.Tx, l *link, known *found, report func(rows
 			im.reportMissing(l, report)
 			return linked{}, nil
 		}
-		if one.id, one.created, err = l.refers.ops.create(tx, l.draft); err != nil {
+		if one.id, _, err = l.refers.ops.create(tx, l.draft); err != nil {
 			return linked{}, err
 		}
 		im.dry.touch(l.refers, one.id)

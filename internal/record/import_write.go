@@ -128,7 +128,9 @@ type attempt struct {
 	added      bool
 	changes    []rows.Change
 	keptOptOut bool
-	fillsOnly  bool // the record was found by an id of one that was merged into it, which had other values
+	// fillsOnly says that the record was found by another address of it, or by the id of a record that was merged into it, so
+	// that the row may have older values.
+	fillsOnly bool
 }
 
 func (a *attempt) run() error {
@@ -221,9 +223,9 @@ func (a *attempt) accumulate(rec any, body *shape.Value) {
 			continue
 		}
 		own, _ := f.Get(rec).([]string)
-		var all []shape.Value
-		for _, v := range own {
-			all = append(all, text(v))
+		all := make([]shape.Value, len(own))
+		for i, v := range own {
+			all[i] = text(v)
 		}
 		for _, v := range m.Value.Items {
 			isKnown := slices.ContainsFunc(own, func(o string) bool { return strings.EqualFold(o, v.Text) })
@@ -235,13 +237,12 @@ func (a *attempt) accumulate(rec any, body *shape.Value) {
 				all = append(all, v)
 			}
 		}
-		if len(own) > f.MaxLen { // after a merge; nothing is added
-			_, _ = take(body, m.Key)
-			a.accumulate(rec, body)
-			return
-		}
 		m.Value.Items = all
+		if len(own) > f.MaxLen { // after a merge; what nobody may write is not written again
+			m.Value = shape.Value{}
+		}
 	}
+	body.Members = slices.DeleteFunc(body.Members, func(m shape.Member) bool { return m.Value.Kind == shape.Absent })
 }
 
 // onlyEmpty returns a body without the fields in which a record has a value. What adds to lists stays, and so do flags that are

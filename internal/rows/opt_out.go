@@ -69,8 +69,7 @@ func isOptOutWord(text string) bool {
 // soundsLikeOptOut reports whether the name of a column that is not recognized may be one of opt-outs.
 func soundsLikeOptOut(name string) bool {
 	folded := foldHeader(name)
-	has := func(part string) bool { return strings.Contains(folded, part) }
-	return slices.ContainsFunc(optOutParts, has) && !slices.ContainsFunc(otherParts, has)
+	return slices.ContainsFunc(optOutParts, func(part string) bool { return strings.Contains(folded, part) }) && !isOther(name)
 }
 
 // isOther reports whether the name of a column says that it is about something else than opt-outs of emails.
