@@ -364,7 +364,6 @@ type exportReader struct {
 	lines int
 	read  int // bytes
 	first *exportLine
-	ended bool
 }
 
 // maxExportLine bounds the memory that a line takes.
