@@ -43,7 +43,7 @@ const reasons = {
   duplicate_row: 'appears twice', not_selected: 'not selected',
   catalogue_empty: 'the catalogue is empty', too_many_members: 'more than 500,000 companies and people match', signal_deleted: 'the field that asks the question was deleted',
   view_deleted: 'a view that the market uses was deleted', tag_deleted: 'a tag that the market uses was deleted', internal: 'an error in the service',
-  restored: 'it was restored from a backup', copied: 'the store file was copied', imported: 'the organization was imported', moved: 'the organization has moved', transport_changed: 'the mail transport was changed', sender_refused: 'the mail server refuses the sender',
+  restored: 'it was restored from a backup', copied: 'the store file was copied', transport_changed: 'the mail transport was changed', sender_refused: 'the mail server refuses the sender',
   bounce_rate: 'too many messages bounce', owner_inactive: 'the owner is deactivated', mailbox_unusable: 'the mailbox cannot be used',
   opted_out: 'has opted out', no_address: 'has no email address', duplicate_address: 'another contact has the same address', left_audience: 'left the audience',
   contact_deleted: 'the contact was deleted', campaign_ended: 'the campaign has ended', campaign_archived: 'the campaign was archived', replied: 'has replied', manual: 'stopped by a user',
