@@ -320,7 +320,7 @@ func (c Client) Do(method, path string, body any, headers ...string) *Response {
 		}
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := c.app.server.Client().Do(req) // the default client loses its connections whenever another test closes a server
 	if err != nil {
 		t.Fatal(err)
 	}
