@@ -82,7 +82,7 @@ func importCommandOf(entity string, matches []string, example string) *cobra.Com
 		},
 	}
 	c.Flags().String("org", "", "id or `name` of the organization")
-	c.Flags().StringArray("map", nil, "`column=field`: import a column as this field (repeatable)")
+	c.Flags().StringArray("map", nil, "`column=field`: import a column as this field, or leave it out with column= (repeatable)")
 	c.Flags().Bool("dry-run", false, "count and report, but write nothing")
 	c.Flags().String("locale", "", "how numbers and dates are written, as a language `tag` such as de or en-GB; the default is to decide by column")
 	c.Flags().String("date-order", "", "what dates such as 03/04/2025 begin with: `dmy` (the day) or mdy (the month); the default is to decide by column")
@@ -250,7 +250,7 @@ func importInput(c *cobra.Command, entity string, matches []string) (in admin.Im
 	return in, nil
 }
 
-// mapping returns the fields that --map maps columns to.
+// mapping returns the fields that --map maps columns to, "" for a column to leave out.
 func mapping(c *cobra.Command) (map[string]string, error) {
 	pairs, err := c.Flags().GetStringArray("map")
 	if err != nil {
@@ -259,7 +259,7 @@ func mapping(c *cobra.Command) (map[string]string, error) {
 	m := map[string]string{}
 	for _, pair := range pairs {
 		i := strings.LastIndex(pair, "=")
-		if i <= 0 || i == len(pair)-1 {
+		if i <= 0 {
 			return nil, usage("--map: %q is not of the form column=field", pair)
 		}
 		column, field := strings.TrimSpace(pair[:i]), strings.TrimSpace(pair[i+1:])
@@ -352,6 +352,9 @@ func showImport(c *cobra.Command, entity string, r admin.ImportResult) error {
 	err := show(c, r, func(w io.Writer) {
 		for _, p := range r.Problems {
 			fmt.Fprintln(c.ErrOrStderr(), p)
+		}
+		if len(r.Questions) > 0 && !r.DryRun {
+			return
 		}
 		done := "Imported"
 		if r.DryRun {

@@ -105,7 +105,6 @@ func TestImportUsage(t *testing.T) {
 		{"import suppressions people.csv --org Acme --match-on email", "unknown flag: --match-on"},
 		{"import contacts people.csv --org Acme --map email", `--map: "email" is not of the form column=field`},
 		{"import contacts people.csv --org Acme --map =email", `--map: "=email" is not of the form column=field`},
-		{"import contacts people.csv --org Acme --map Mail=", `--map: "Mail=" is not of the form column=field`},
 		{"import contacts people.csv --org Acme --map Mail=email --map Mail=title", `--map: column "Mail" is mapped twice`},
 		{"import contacts people.csv --org Acme --on-bad-value guess", `--on-bad-value: "guess" is not one of: drop_value, skip_row`},
 		{"import contacts people.csv --org Acme --create-missing users", `--create-missing: "users" is not one of: tags, accounts`},
@@ -194,6 +193,39 @@ func TestImportRefusals(t *testing.T) {
 		// A mapped column overrides a column of the same name as the field.
 		d.imports("contacts", "title,Job,email\nDr.,CTO,bob@x.example\n", "--map", "Job=title").reports("warning: column \"title\" was ignored: another column sets this field\n").ok()
 		d.hasRecords("contacts", imported("contacts", `"email": "ada@x.example", "title": "CEO"`), imported("contacts", `"email": "bob@x.example", "title": "CTO"`))
+	})
+}
+
+// TestImportQuestions checks that an import with a question imports nothing, exits with 1 and names the option, and that the
+// option answers it.
+func TestImportQuestions(t *testing.T) {
+	t.Parallel()
+	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
+		d.served(func(s *server) {
+			s.do(http.StatusCreated, d.key, "POST", "/v1/fields", `{"entity": "contacts", "key": "since", "label": "Since", "data_type": "date"}`)
+		})
+		d.write("dates.csv", "Email,Since\nada@x.example,03/04/2025\n")
+		d.write("words.csv", "Email,Remark\nada@x.example,unsubscribed\nbo@x.example,nice\n")
+		asks := func(file, code string, texts ...string) {
+			d.run("import", "contacts", file, "--org", "Acme").withoutProgress().fails(1, texts...)
+			for _, flag := range []string{"--json", "--dry-run"} {
+				r := d.run("import", "contacts", file, "--org", "Acme", flag).withoutProgress()
+				if flag == "--json" && !strings.Contains(r.stdout, `"code": "`+code+`"`) {
+					t.Errorf("%s\nprints no question %s: %s", r.what, code, r.stdout)
+				}
+				r.stdout = ""
+				r.fails(1, texts...)
+			}
+		}
+		asks("dates.csv", "ambiguous_dates", "nothing was imported", `column "Since"`, "03/04/2025", "--date-order to dmy or mdy")
+		asks("words.csv", "mapping_required", "nothing was imported", `--map "Remark=do_not_contact"`, `--map "Remark="`)
+		d.hasRecords("contacts")
+		d.run("import", "contacts", "dates.csv", "--org", "Acme", "--date-order", "dmy").withoutProgress().
+			reports("warning: column \"Since\": dates such as 03/04/2025 were read as day/month\n").says("Imported contacts: 1 added, 0 updated, 0 skipped, 0 values dropped\n")
+		d.run("import", "contacts", "words.csv", "--org", "Acme", "--map", "Remark=").withoutProgress().says("Imported contacts: 1 added, 0 updated, 1 unchanged, 0 skipped, 0 values dropped\n")
+		d.run("import", "contacts", "words.csv", "--org", "Acme", "--map", "Remark=opt_out_status").withoutProgress().
+			reports("warning: column \"Remark\" was read for opt-outs only\n").says("Imported contacts: 0 added, 1 updated, 1 unchanged, 0 skipped, 0 values dropped\n")
+		d.hasRecords("contacts", imported("contacts", `"email": "ada@x.example", "custom_field_since": "2025-04-03", "do_not_contact": true`), imported("contacts", `"email": "bo@x.example"`))
 	})
 }
 

@@ -123,10 +123,10 @@ func (d *acmePlace) hasRecords(entity string, records ...string) {
 // others.
 func imported(entity, members string) string {
 	bare := map[string]string{
-		"contacts": `{"account_id": null, "first_name": null, "last_name": null, "email": null, "other_emails": [], "title": null, "phone_number": null, "other_phones": [], "linkedin_url": null,
+		"contacts": `{"account_id": null, "first_name": null, "last_name": null, "email": null, "other_external_ids": [], "city": null, "country": null, "other_emails": [], "title": null, "phone_number": null, "other_phones": [], "linkedin_url": null,
 			"location": null, "do_not_contact": false, "notes": null, "scoring": {"heat_score": null}, "source": "csv", "external_id": null, "tags": []}`,
 		"accounts": `{"website": null, "industry": null, "employee_count": null, "annual_revenue": null, "founded_year": null, "description": null,
-			"country": null, "location": null, "linkedin_url": null, "phone_number": null, "source": "csv", "owner_id": null, "notes": null,
+			"country": null, "location": null, "linkedin_url": null, "phone_number": null, "source": "csv", "owner_id": null, "notes": null, "other_external_ids": [],
 			"external_id": null, "tags": []}`,
 		"suppressions": `{"email": null, "domain": null, "reason": null}`,
 	}[entity]

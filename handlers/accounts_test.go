@@ -15,7 +15,7 @@ func TestAccount(t *testing.T) {
 	org.Write.Post("/v1/accounts", `{"name": "Initech"}`).Is(201, `{
 		"data": {"id": "<id>", "created_at": "<time>", "updated_at": "<time>", "name": "Initech", "website": null, "industry": null,
 			"employee_count": null, "annual_revenue": null, "founded_year": null, "description": null, "country": null, "location": null,
-			"linkedin_url": null, "phone_number": null, "source": "api", "owner_id": null, "notes": null, "external_id": null, "tags": []},
+			"linkedin_url": null, "phone_number": null, "source": "api", "owner_id": null, "notes": null, "other_external_ids": [], "external_id": null, "tags": []},
 		"meta": {"timestamp": "<time>"}}`)
 	id := org.Write.Post("/v1/accounts", fmt.Sprintf(`{"name": "Globex", "employee_count": 0, "annual_revenue": -12.5, "founded_year": 1989.0, "owner_id": %q}`, org.User)).
 		Is(201).ID()

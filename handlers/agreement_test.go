@@ -130,6 +130,8 @@ func (a *agreement) value(f *listField) any {
 		return fmt.Sprintf("%s%d@x.example", pick([]string{"Ann", "ann", "bob"}), r.IntN(300))
 	case f.Key == "other_emails":
 		return []string{"Ann@home.example", fmt.Sprintf("bob%d@home.example", r.IntN(9))}[r.IntN(2):]
+	case f.Key == "other_external_ids": // unique
+		return []string{fmt.Sprintf("hubspot:%d", r.Int()), fmt.Sprintf("Other%d", r.Int())}[r.IntN(2):]
 	case f.Key == "other_phones":
 		return []string{"+49 30 1", "030-2"}[r.IntN(2):]
 	case f.Key == "owner_id":

@@ -34,8 +34,9 @@ type call struct {
 	params    map[string]string
 	raw       []byte
 	body      shape.Value
-	memory    bodyMemory // what the body has of the parse budget
-	code      fault.Code // of the error response, if any, for the log
+	query     shape.Value // the query parameters
+	memory    bodyMemory  // what the body has of the parse budget
+	code      fault.Code  // of the error response, if any, for the log
 }
 
 func (c *call) actor() store.Actor {

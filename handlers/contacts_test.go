@@ -18,17 +18,19 @@ func TestContact(t *testing.T) {
 	// Every field is present, and null without a value.
 	sparse := org.Write.Post("/v1/contacts", `{"linkedin_url": "https://linkedin.example/in/bill"}`).Is(201, `{
 		"data": {"id": "<id>", "created_at": "2026-03-02T09:00:00.000Z", "updated_at": "2026-03-02T09:00:00.000Z", "account_id": null,
-			"first_name": null, "last_name": null, "email": null, "other_emails": [], "title": null, "phone_number": null, "other_phones": [],
+			"first_name": null, "last_name": null, "email": null, "other_external_ids": [], "city": null, "country": null, "other_emails": [], "title": null, "phone_number": null, "other_phones": [],
 			"linkedin_url": "https://linkedin.example/in/bill", "location": null, "source": "api", "do_not_contact": false, "notes": null,
 			"scoring": {"heat_score": null}, "external_id": null, "tags": []},
 		"meta": {"timestamp": "2026-03-02T09:00:00.000Z"}}`)
 
 	full := fmt.Sprintf(`{"account_id": %q, "first_name": "Bill", "last_name": " O'Lumbergh & <Söhne> ", "email": "Bill.L@Initech.example",
-		"other_emails": [], "title": "VP", "phone_number": "+1 555 0100", "other_phones": [], "linkedin_url": "https://linkedin.example/in/bl", "location": "Austin",
+		"other_emails": [], "title": "VP", "phone_number": "+1 555 0100", "other_phones": [], "linkedin_url": "https://linkedin.example/in/bl", "location": "Austin", "city": "Austin",
+		"country": "United States", "other_external_ids": ["hubspot:12"],
 		"source": "csv", "do_not_contact": true, "notes": "line\nbreak \u2028 \"quoted\"", "scoring": {"heat_score": "hot"}, "tags": [%q, %q]}`, account, tag, tag)
 	want := fmt.Sprintf(`{"data": {"id": "<id>", "created_at": "<time>", "updated_at": "<time>", "account_id": %q,
 		"first_name": "Bill", "last_name": " O'Lumbergh & <Söhne> ", "email": "Bill.L@Initech.example",
-		"other_emails": [], "title": "VP", "phone_number": "+1 555 0100", "other_phones": [], "linkedin_url": "https://linkedin.example/in/bl", "location": "Austin",
+		"other_emails": [], "title": "VP", "phone_number": "+1 555 0100", "other_phones": [], "linkedin_url": "https://linkedin.example/in/bl", "location": "Austin", "city": "Austin",
+		"country": "United States", "other_external_ids": ["hubspot:12"],
 		"source": "csv", "do_not_contact": true, "notes": "line\nbreak \u2028 \"quoted\"", "scoring": {"heat_score": "hot"}, "external_id": null, "tags": [%q]},
 		"meta": {"timestamp": "<time>"}}`, account, tag)
 	id := org.Write.Post("/v1/contacts", full).Is(201, want).ID()

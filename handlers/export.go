@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -21,6 +22,7 @@ type ExportBody struct {
 	Filters shape.Value `json:"filters" rule:"component=Filters"`
 	Sort    string      `json:"sort" doc:"Field keys separated by commas, each with a leading - for descending order."`
 	Search  string      `json:"search" doc:"Search words. Each must be the beginning of a word in a text field of the record, ignoring case."`
+	Columns []string    `json:"columns" rule:"maxlen=200" doc:"The keys of the fields to write, in this order, with for=excel. Empty means those of the view, or all."`
 	Format  string      `json:"format" rule:"default=jsonl,enum=jsonl|csv" doc:"jsonl writes one JSON record per line. Both formats have the names of the records that a record refers to, such as account_name and tag_names. csv writes a table with a header row, in which lists are joined with |. In csv, an apostrophe is put before text that a spreadsheet would interpret as a formula, and before text that begins with an apostrophe."`
 }
 
@@ -47,17 +49,24 @@ func (a *API) exportOperation(kind *index.Kind, present presenter) Operation {
 	columns := a.nameColumns(kind)
 	return withoutTx(Operation{
 		Name: "export_" + kind.Entity, Method: http.MethodPost, Path: "/v1/" + kind.Entity + "/export",
-		Access: identity.Read, listKind: kind,
+		Access: identity.Read, listKind: kind, query: reflect.TypeFor[ExportQuery](),
 		Summary: "Export all matching " + kind.Entity + " as JSON lines or CSV",
 	}, func(c *call, body exportBody) (exported, error) {
 		var in ExportBody
 		var p fault.Problems
 		shape.Decode(body.Value, &in, shape.Create, &p)
+		sheet, err := a.spreadsheet(c, kind, &in, &p)
+		if err != nil {
+			return exported{}, err
+		}
 		compile := c.compileQuery(kind, filter.ListBody{Filters: in.Filters, Sort: in.Sort, Search: in.Search}, p)
 		names := &exportNames{columns: columns}
 		format := (&lineWriter{names: names}).format
-		if in.Format == "csv" {
-			format = (&table{kind: kind, names: names}).format
+		if in.Format == "csv" || sheet != nil {
+			format = (&table{kind: kind, names: names, sheet: sheet}).format
+		}
+		if sheet != nil {
+			in.Format = "csv"
 		}
 		return exported{format: in.Format, write: func(out *stream) error {
 			damaged, err := c.api.Index.Export(c.request.Context(), c.principal.Org, kind, compile, func(cs *filter.CustomFields, lines []byte) error {
@@ -125,12 +134,20 @@ func (w *lineWriter) format(tx *store.Tx, _ *filter.CustomFields, lines []byte) 
 	return w.buffer, nil
 }
 
-// table formats records as CSV. Its columns are the fields that exist when the export begins. A column of names
-// follows that of the references.
+// table formats records as CSV. Its columns are decided when the export begins.
 type table struct {
 	kind    *index.Kind
 	names   *exportNames
-	columns *filter.CustomFields // nil until the header is written
+	sheet   *spreadsheet  // nil for a table that programs read
+	columns []tableColumn // nil until the header is written
+}
+
+// tableColumn is a column of a table. It has the values of a field or the names of the records in a reference.
+type tableColumn struct {
+	header string
+	field  *filter.Field
+	custom bool
+	names  *nameColumn // nil for the values
 }
 
 // nameColumn returns the column with the names of a field, or nil.
@@ -143,20 +160,35 @@ func (t *table) nameColumn(field string) *nameColumn {
 	return nil
 }
 
+// allColumns returns the columns of a table that programs read: all fields, each reference followed by its names.
+func (t *table) allColumns(cs *filter.CustomFields) (all []tableColumn) {
+	for i := range t.kind.Fields {
+		f := &t.kind.Fields[i]
+		all = append(all, tableColumn{header: f.Key, field: f})
+		if c := t.nameColumn(f.Key); c != nil {
+			all = append(all, tableColumn{header: c.key, field: f, names: c})
+		}
+	}
+	for i := range cs.ListFields {
+		all = append(all, tableColumn{header: cs.ListFields[i].Key, field: &cs.ListFields[i], custom: true})
+	}
+	return all
+}
+
 func (t *table) format(tx *store.Tx, cs *filter.CustomFields, lines []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b) // lines end with LF: with UseCRLF the writer would remove carriage returns from cells
+	if t.sheet != nil {
+		w.Comma = t.sheet.delimiter()
+	}
 	if t.columns == nil {
-		t.columns = cs
-		var header []string
-		for _, f := range t.kind.Fields {
-			header = append(header, f.Key)
-			if c := t.nameColumn(f.Key); c != nil {
-				header = append(header, c.key)
-			}
+		if t.columns = t.allColumns(cs); t.sheet != nil {
+			b.WriteString(byteOrderMark)
+			t.columns = t.sheet.choose(t, cs)
 		}
-		for _, f := range cs.Fields {
-			header = append(header, f.Key)
+		header := make([]string, len(t.columns))
+		for i := range t.columns {
+			header[i] = t.columns[i].header
 		}
 		if err := w.Write(header); err != nil {
 			return nil, err
@@ -180,22 +212,30 @@ func (t *table) cells(tx *store.Tx, cs *filter.CustomFields, public []byte) ([]s
 	if err != nil {
 		return nil, err
 	}
-	cells := make([]string, 0, len(t.kind.Fields)+len(t.names.columns)+len(t.columns.Fields))
-	for _, f := range t.kind.Fields {
-		cells = append(cells, cell(f.Type, f.Listed(rec)))
-		if c := t.nameColumn(f.Key); c != nil {
-			var names []string
-			if err := t.names.each(tx, c, public, func(n knownName) { names = append(names, n.text) }); err != nil {
+	cells := make([]string, len(t.columns))
+	for i := range t.columns {
+		c := &t.columns[i]
+		var value any
+		typ := c.field.Type
+		switch {
+		case c.names != nil:
+			names := []string{}
+			if err := t.names.each(tx, c.names, public, func(n knownName) { names = append(names, n.text) }); err != nil {
 				return nil, err
 			}
-			cells = append(cells, cell(shape.TypeText, names))
+			typ, value = shape.TypeText, names
+		case c.custom:
+			if now := cs.Find(c.field.Key); now == nil || filter.CustomNamePrefix+now.ID.String() != c.field.Name { // deleted during the export
+				continue
+			}
+			value = custom[c.field.Key]
+		default:
+			value = c.field.Listed(rec)
 		}
-	}
-	for _, f := range t.columns.Fields {
-		if now := cs.Find(f.Key); now == nil || now.ID != f.ID { // the field was deleted during the export
-			cells = append(cells, "")
+		if t.sheet != nil {
+			cells[i] = t.sheet.cell(typ, value)
 		} else {
-			cells = append(cells, cell(f.Type, custom[f.Key]))
+			cells[i] = cell(typ, value)
 		}
 	}
 	return cells, nil

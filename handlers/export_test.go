@@ -75,7 +75,7 @@ func TestExport(t *testing.T) {
 	}
 	for body, message := range map[string]string{
 		`{"page": 1}`: "page: unknown field", `{"page_size": 10}`: "page_size: unknown field", `{"format": "xlsx"}`: "format: \"xlsx\" is not one of: jsonl, csv",
-		`{"format": 1}`: "format: must be a string", `{"search": 1}`: "search: must be a string", `{"columns": []}`: "columns: unknown field",
+		`{"format": 1}`: "format: must be a string", `{"search": 1}`: "search: must be a string", `{"fields": []}`: "fields: unknown field",
 	} {
 		t.Run(message, func(t *testing.T) {
 			org.Read.In(t).Post("/v1/accounts/export", body).Fails(422, "validation_failed", message)
@@ -108,8 +108,8 @@ func TestExportTables(t *testing.T) {
 	account := makers["accounts"](org)
 	common := "external_id,tags,tag_names"
 	for entity, header := range map[string]string{
-		"accounts":      "id,created_at,updated_at,name,website,industry,employee_count,annual_revenue,founded_year,description,country,location,linkedin_url,phone_number,source,owner_id,owner_email,notes," + common,
-		"contacts":      "id,created_at,updated_at,account_id,account_name,first_name,last_name,email,other_emails,title,phone_number,other_phones,linkedin_url,location,source,do_not_contact,notes,scoring.heat_score," + common,
+		"accounts":      "id,created_at,updated_at,name,website,industry,employee_count,annual_revenue,founded_year,description,country,location,linkedin_url,phone_number,source,owner_id,owner_email,notes,other_external_ids," + common,
+		"contacts":      "id,created_at,updated_at,account_id,account_name,first_name,last_name,email,other_emails,title,phone_number,other_phones,linkedin_url,location,city,country,source,do_not_contact,notes,scoring.heat_score,other_external_ids," + common,
 		"opportunities": "id,created_at,updated_at,name,account_id,account_name,contact_id,contact_name,owner_id,owner_email,stage,amount,currency,close_date,notes," + common,
 		"tasks":         "id,created_at,updated_at,title,type,status,due_at,completed_at,contact_id,contact_name,account_id,account_name,campaign_id,campaign_name,owner_id,owner_email,notes," + common,
 		"meetings":      "id,created_at,updated_at,title,starts_at,ends_at,status,location,contact_id,contact_name,account_id,account_name,owner_id,owner_email,notes," + common,
@@ -265,4 +265,47 @@ func TestExportOfMany(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestExportForExcel checks the tables that people open in a spreadsheet.
+func TestExportForExcel(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	org.Admin.Patch("/v1/organization", `{"time_zone": "Europe/Berlin"}`).Is(200)
+	newField(org, "contacts", "rate", "number", "")
+	account := org.Write.Post("/v1/accounts", `{"name": "Bär; Söhne"}`).Is(201).ID()
+	tags := org.Write.Post("/v1/tags", `{"name": "Press", "object_type": "contact", "color": "green"}`).Is(201).ID()
+	org.Write.Post("/v1/contacts", fmt.Sprintf(`{"first_name": "Zoë", "last_name": "=Ray", "account_id": %q, "tags": [%q], "custom_field_rate": 1250.5, "email": "zoe@x.example"}`, account, tags)).Is(201)
+	org.Write.Post("/v1/contacts", `{"first_name": "Ann", "last_name": "Lee"}`).Is(201)
+	view := org.Write.Post("/v1/views", `{"entity": "contacts", "name": "Reachable", "columns": ["last_name", "account_id", "custom_field_rate", "tags", "created_at"],
+		"filtering_rules": [{"field": "email", "condition": "is_not_empty"}]}`).Is(201).ID()
+	of := org.Write.Post("/v1/views", `{"entity": "accounts", "name": "All"}`).Is(201).ID()
+	const path = "/v1/contacts/export?for=excel"
+	for query, want := range map[string]string{
+		"&locale=de&view_id=" + view: "\ufeffLast name;Account;Rate;Tags;Created at\n'=Ray;\"Bär; Söhne\";1250,5;Press;2026-03-02 10:00:00\n",
+		"&locale=en&view_id=" + view: "\ufeffLast name,Account,Rate,Tags,Created at\n'=Ray,Bär; Söhne,1250.5,Press,2026-03-02 10:00:00\n",
+	} {
+		res := org.Read.Post(path+query, `{}`).Is(200)
+		if string(res.Body) != want || res.Header.Get("Content-Type") != "text/csv; charset=utf-8" {
+			t.Errorf("%s: %q, want %q", query, res.Body, want)
+		}
+	}
+	// The body wins over the view, and without either all fields are written.
+	res := org.Read.Post(path+"&view_id="+view, `{"filters": [{"field": "first_name", "condition": "is", "value": "Ann"}], "columns": ["first_name", "email"]}`).Is(200)
+	if string(res.Body) != "\ufeffFirst name,Email\nAnn,\n" {
+		t.Errorf("%q", res.Body)
+	}
+	all := string(org.Read.Post(path, nil).Is(200).Body)
+	header, _, _ := strings.Cut(all, "\n")
+	if n := strings.Count(header, ","); !strings.HasPrefix(header, "\ufeffId,") && !strings.HasPrefix(header, "\ufeffID,") || n < 20 || strings.Count(all, "\n") != 3 {
+		t.Errorf("%q", all)
+	}
+	for query, problem := range map[string]string{
+		"?for=pdf": "for", "?locale=de": "locale: requires for=excel", "?for=excel&locale=xx-": "locale", "?for=excel&view_id=" + of: "view_id: is a view of accounts",
+		"?for=excel&view_id=" + account: "view_id: " + account + " does not exist", "?for=excel&view_id=x": "view_id", "?what=1": "what: unknown query parameter",
+	} {
+		org.Read.Post("/v1/contacts/export"+query, `{}`).Fails(422, "validation_failed", problem)
+	}
+	org.Read.Post(path, `{"columns": ["first_name", "nothing"]}`).Fails(422, "validation_failed", `columns[1]: "nothing" is not a field of contacts`)
+	org.Read.Post("/v1/contacts/export", `{"columns": ["first_name"]}`).Fails(422, "validation_failed", "columns: requires for=excel")
 }

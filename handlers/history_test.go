@@ -33,7 +33,7 @@ func TestHistory(t *testing.T) {
 		newField(org, entity, "score", "number", "")
 		began := app.Clock.Now().Format("2006-01-02T15:04:05.000Z")
 		id := org.Write.Do("POST", path, newBody(entity, account, `"custom_field_score": 1`), "X-Request-Id", "req-1").Is(201).ID()
-		created := fmt.Sprintf(`{"at": %q, "change": "created", "fields": [], "changes": {}, "operation_id": null, "operation": "create_%s", "user_id": %q, "key_id": %q, "request_id": "req-1", "merged_from": null}`, began, object, org.User, key)
+		created := fmt.Sprintf(`{"at": %q, "change": "created", "fields": [], "changes": {}, "operation_id": null, "operation": "create_%s", "user_id": %q, "key_id": %q, "request_id": "req-1", "lost": [], "merged_from": null}`, began, object, org.User, key)
 		org.Read.Get(path+"/"+id+"/history").Is(200, `{"data": [`+created+`], "pagination": {"page": 1, "page_size": 50, "total_count": 1, "total_pages": 1}, "meta": {"timestamp": "<time>"}}`)
 
 		// Writes without changes and refused writes add nothing.
@@ -45,7 +45,7 @@ func TestHistory(t *testing.T) {
 		org.Admin.Do("PATCH", path+"/"+id, `{"notes": "x", "custom_field_score": 2, "external_id": "`+entity+`"}`, "X-Request-Id", "req.2").Is(200)
 		res := org.Write.Post(path+"/batch", fmt.Sprintf(`{"match_on": "external_id", "records": [{"external_id": %q, "notes": null}, {"id": %q, "custom_field_score": null}, {"id": %q, "nope": 1}]}`, entity, id, id)).Is(200)
 		entry := func(operation, key, request, fields string) string {
-			return fmt.Sprintf(`{"at": %q, "change": "updated", "fields": %s, "changes": "<any>", "operation_id": null, "operation": %q, "user_id": %q, "key_id": %q, "request_id": %q, "merged_from": null}`, later, fields, operation, org.User, key, request)
+			return fmt.Sprintf(`{"at": %q, "change": "updated", "fields": %s, "changes": "<any>", "operation_id": null, "operation": %q, "user_id": %q, "key_id": %q, "request_id": %q, "lost": [], "merged_from": null}`, later, fields, operation, org.User, key, request)
 		}
 		batch := res.Header.Get("X-Request-Id")
 		updated := org.Read.Get(path+"/"+id+"/history").Is(200, fmt.Sprintf(`{"data": [%s, %s, "<any>", %s], "pagination": {"page": 1, "page_size": 50, "total_count": 4, "total_pages": 1}, "meta": {"timestamp": "<time>"}}`,
@@ -183,7 +183,7 @@ func TestHistoryOfCleanups(t *testing.T) {
 		if res.Int("pagination.total_count") != i+2 {
 			t.Errorf("%s: %s", c.operation, res.Body)
 		}
-		want := fmt.Sprintf(`{"at": "2026-03-02T09:0%d:00.000Z", "change": "updated", "fields": [%q], "changes": "<any>", "operation_id": "<any>", "operation": %q, "user_id": %q, "key_id": %q, "request_id": "gone", "merged_from": null}`,
+		want := fmt.Sprintf(`{"at": "2026-03-02T09:0%d:00.000Z", "change": "updated", "fields": [%q], "changes": "<any>", "operation_id": "<any>", "operation": %q, "user_id": %q, "key_id": %q, "request_id": "gone", "lost": [], "merged_from": null}`,
 			i+1, c.field, c.operation, org.User, keyID(t, org, "admin"))
 		if diff := apptest.Diff(want, at(t, res, "data.0")); diff != "" {
 			t.Errorf("%s: %s", c.operation, diff)

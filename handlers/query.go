@@ -18,17 +18,15 @@ type PageQuery struct {
 	filter.PageLimit
 }
 
-// readQuery converts the query parameters to an object, from which the input is then decoded. An
-// operation whose input is a body, or nothing, accepts no query parameters.
+// readQuery converts the query parameters to an object, from which the input is then decoded. An operation that has a body, too,
+// decodes it itself.
 func (c *call) readQuery() error {
 	query, err := url.ParseQuery(c.request.URL.RawQuery)
 	var p fault.Problems
 	if err != nil {
 		p.Invalid("query", "malformed")
 	}
-	if c.op.query != nil {
-		c.body = shape.Value{Kind: shape.Object}
-	}
+	c.query = shape.Value{Kind: shape.Object}
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		f := c.op.queryField(name)
 		switch {
@@ -37,8 +35,11 @@ func (c *call) readQuery() error {
 		case len(query[name]) > 1:
 			p.Invalid(name, "given more than once")
 		default:
-			c.body.Members = append(c.body.Members, shape.Member{Key: name, Value: queryValue(f, query[name][0])})
+			c.query.Members = append(c.query.Members, shape.Member{Key: name, Value: queryValue(f, query[name][0])})
 		}
+	}
+	if c.op.query != nil && c.op.input.typ == nil {
+		c.body = c.query
 	}
 	return p.Err()
 }

@@ -56,9 +56,9 @@ func TestImportFills(t *testing.T) {
 	org.Read.Get("/v1/contacts/"+fullContact.ID()).Is(200, `{"data": `+string(dataOf(fullContact))+`, "meta": {"timestamp": "<time>"}}`)
 	org.Read.Get("/v1/accounts/"+bare).Is(200, `{"data": {"id": "<id>", "created_at": "2026-03-02T09:00:00.000Z", "updated_at": "2026-03-02T09:00:01.000Z", "name": "My c2",
 		"website": "c2.example", "industry": "Wood", "employee_count": 12, "annual_revenue": 1.5, "founded_year": 1999, "description": "They saw", "country": "Norway", "location": "Oslo",
-		"linkedin_url": "linkedin.com/company/c2", "phone_number": "+47 1", "source": "api", "owner_id": null, "notes": null, "external_id": null, "tags": []}, "meta": {"timestamp": "<time>"}}`)
+		"linkedin_url": "linkedin.com/company/c2", "phone_number": "+47 1", "source": "api", "owner_id": null, "notes": null, "other_external_ids": [], "external_id": null, "tags": []}, "meta": {"timestamp": "<time>"}}`)
 	const filled = `{"data": {"id": "<id>", "created_at": "2026-03-02T09:00:00.000Z", "updated_at": "2026-03-02T09:00:01.000Z", "account_id": "%s", "first_name": "Ada", "last_name": "Ås",
-		"email": "%s@mail.example", "other_emails": [], "title": "CEO", "phone_number": "+47 2", "other_phones": [], "linkedin_url": "%s", "location": "Oslo", "source": "api", "do_not_contact": false, "notes": null,
+		"email": "%s@mail.example", "other_external_ids": [], "city": null, "country": null, "other_emails": [], "title": "CEO", "phone_number": "+47 2", "other_phones": [], "linkedin_url": "%s", "location": "Oslo", "source": "api", "do_not_contact": false, "notes": null,
 		"scoring": {"heat_score": null}, "external_id": null, "tags": []}, "meta": {"timestamp": "<time>"}}`
 	org.Read.Get("/v1/contacts/"+bareContact).Is(200, fmt.Sprintf(filled, bare, "p3", "linkedin.com/in/p3"))
 	org.Read.Get("/v1/contacts/"+byLinkedIn).Is(200, fmt.Sprintf(filled, full.ID(), "p2", "https://www.linkedin.com/in/P2/?x=1"))

@@ -129,10 +129,10 @@ func TestImport(t *testing.T) {
 	hasBalance(t, org, preview, "1/- left - +0=1 over -, 2/- left - +0=2 over -, exceeded false")
 	account := org.Read.Post("/v1/accounts/list", nil).Is(200, `{"data": [{"id": "<id>", "created_at": "2026-03-02T09:00:02.000Z", "updated_at": "2026-03-02T09:00:02.000Z", "name": "Alder",
 		"website": "alder.example", "industry": "Wood", "employee_count": 12, "annual_revenue": 1.5, "founded_year": 1999, "description": "They \"saw\"", "country": "Norway", "location": "Oslo",
-		"linkedin_url": "linkedin.com/company/alder", "phone_number": "+47 1", "source": "tam_import", "owner_id": null, "notes": null, "external_id": null, "tags": ["`+tag+`"]}],
+		"linkedin_url": "linkedin.com/company/alder", "phone_number": "+47 1", "source": "tam_import", "owner_id": null, "notes": null, "other_external_ids": [], "external_id": null, "tags": ["`+tag+`"]}],
 		"pagination": {"page": 1, "page_size": 50, "total_count": 1, "total_pages": 1}, "meta": {"timestamp": "<time>"}}`).Column("id")[0]
 	contact := org.Read.Post("/v1/contacts/list", `{"filters": [{"field": "email", "condition": "is_not_empty"}]}`).Is(200, `{"data": [{"id": "<id>", "created_at": "2026-03-02T09:00:02.000Z", "updated_at": "2026-03-02T09:00:02.000Z", "account_id": "`+account+`",
-		"first_name": "Ada", "last_name": "Ås", "email": "ada@alder.example", "other_emails": [], "title": "CEO", "phone_number": "+47 2", "other_phones": [], "linkedin_url": "linkedin.com/in/ada", "location": "Oslo",
+		"first_name": "Ada", "last_name": "Ås", "email": "ada@alder.example", "other_external_ids": [], "city": null, "country": "Norway", "other_emails": [], "title": "CEO", "phone_number": "+47 2", "other_phones": [], "linkedin_url": "linkedin.com/in/ada", "location": "Oslo",
 		"source": "tam_import", "do_not_contact": false, "notes": null, "scoring": {"heat_score": null}, "external_id": null, "tags": ["`+contactTag+`"]}],
 		"pagination": {"page": 1, "page_size": 50, "total_count": 1, "total_pages": 1}, "meta": {"timestamp": "<time>"}}`).Column("id")[0]
 	for _, record := range []string{"/v1/accounts/" + account, "/v1/contacts/" + contact} {

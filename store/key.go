@@ -15,10 +15,11 @@ import (
 type Unique[T any] struct {
 	Name   string
 	Of     func(*T) []byte
+	More   func(*T) [][]byte // further keys of the record, or nil
 	Global bool
 	// Taken returns the error for a record whose key belongs to the record other. It is nil for
 	// keys that callers cannot make collide.
-	Taken func(rec *T, other uuid.UUID) error
+	Taken func(rec *T, key []byte, other uuid.UUID) error
 }
 
 // Key declares a secondary key: the values under which a record can be found.
@@ -49,15 +50,21 @@ func TextKey[T any](name string, text func(*T) string) Key[T] {
 // uniqueKey is a Unique for records of any type.
 type uniqueKey struct {
 	name   string
-	of     func(rec any) []byte
+	of     func(rec any) [][]byte
 	global bool
-	taken  func(rec any, other uuid.UUID) error
+	taken  func(rec any, key []byte, other uuid.UUID) error
 }
 
 func untypedUnique[T any](u Unique[T]) uniqueKey {
-	key := uniqueKey{name: u.Name, of: func(rec any) []byte { return u.Of(rec.(*T)) }, global: u.Global}
+	key := uniqueKey{name: u.Name, global: u.Global, of: func(rec any) [][]byte {
+		keys := [][]byte{u.Of(rec.(*T))}
+		if u.More != nil {
+			keys = append(keys, u.More(rec.(*T))...)
+		}
+		return keys
+	}}
 	if u.Taken != nil {
-		key.taken = func(rec any, other uuid.UUID) error { return u.Taken(rec.(*T), other) }
+		key.taken = func(rec any, taken []byte, other uuid.UUID) error { return u.Taken(rec.(*T), taken, other) }
 	}
 	return key
 }
@@ -73,11 +80,21 @@ const globalPrefix = "global."
 
 func globalBucket(table, key string) string { return globalPrefix + table + "." + key }
 
-func (u *uniqueKey) key(rec any) []byte {
+// keys returns the keys of a record, which may be nil.
+func (u *uniqueKey) keys(rec any) (keys [][]byte) {
 	if rec == nil {
 		return nil
 	}
-	return bounded(u.of(rec))
+	for _, key := range u.of(rec) {
+		if key = bounded(key); len(key) > 0 && !has(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+func has(keys [][]byte, key []byte) bool {
+	return slices.ContainsFunc(keys, func(k []byte) bool { return bytes.Equal(k, key) })
 }
 
 func (u *uniqueKey) value(org, id uuid.UUID) []byte {
@@ -144,15 +161,17 @@ func (t *table) rekey(tx *Tx, old doc, was, is any) error {
 	}
 	for i := range t.unique {
 		u := &t.unique[i]
-		before, after := u.key(was), u.key(is)
-		if bytes.Equal(before, after) && !completed {
+		before, after := u.keys(was), u.keys(is)
+		if slices.EqualFunc(before, after, bytes.Equal) && !completed {
 			continue
 		}
-		if len(before) > 0 && (!completed || bytes.Equal(tx.get(u.bucket(t.name), before), u.value(tx.org, id))) {
-			tx.delete(u.bucket(t.name), before)
+		for _, key := range before {
+			if !completed || bytes.Equal(tx.get(u.bucket(t.name), key), u.value(tx.org, id)) {
+				tx.delete(u.bucket(t.name), key)
+			}
 		}
-		if len(after) > 0 {
-			tx.put(u.bucket(t.name), after, u.value(tx.org, id))
+		for _, key := range after {
+			tx.put(u.bucket(t.name), key, u.value(tx.org, id))
 		}
 	}
 	for i := range t.keys {
@@ -199,18 +218,21 @@ func (t *table) storedForm(tx *Tx, old doc) (any, error) {
 
 // checkUnique returns an error if another record has the key of is.
 func (t *table) checkUnique(tx *Tx, u *uniqueKey, id uuid.UUID, was, is any, completed bool) error {
-	before, after := u.key(was), u.key(is)
-	if len(after) == 0 || bytes.Equal(before, after) && !completed {
-		return nil
+	before := u.keys(was)
+	for _, key := range u.keys(is) {
+		if has(before, key) && !completed {
+			continue
+		}
+		v := tx.get(u.bucket(t.name), key)
+		if v == nil || bytes.Equal(v, u.value(tx.org, id)) {
+			continue
+		}
+		if u.taken == nil {
+			return fmt.Errorf("%s: unique key %s is taken", t.name, u.name)
+		}
+		return u.taken(is, key, uuid.UUID(v[len(v)-16:]))
 	}
-	v := tx.get(u.bucket(t.name), after)
-	if v == nil || bytes.Equal(v, u.value(tx.org, id)) {
-		return nil
-	}
-	if u.taken == nil {
-		return fmt.Errorf("%s: unique key %s is taken", t.name, u.name)
-	}
-	return u.taken(is, uuid.UUID(v[len(v)-16:]))
+	return nil
 }
 
 // Find returns the id of the record with the unique key.

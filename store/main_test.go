@@ -54,7 +54,7 @@ type hidden struct {
 func (p *person) Private() any { return &p.hidden }
 
 var people = NewTable("people", []Unique[person]{
-	{Name: "email", Of: func(p *person) []byte { return text(p.Email) }, Taken: func(p *person, other uuid.UUID) error {
+	{Name: "email", Of: func(p *person) []byte { return text(p.Email) }, Taken: func(p *person, _ []byte, other uuid.UUID) error {
 		return fault.Taken(fault.TagNameTaken, "email", other.String(), "is taken")
 	}},
 	{Name: "token", Of: func(p *person) []byte { return text(p.hidden.Token) }, Global: true},

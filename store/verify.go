@@ -105,7 +105,9 @@ func (v *verifier) checkRecord(k, value []byte) error {
 		return v.addKeysOf(id, rec, stored, d.completed)
 	}
 	for i := range v.unique {
-		v.uniqueKey(&v.unique[i], id, rec)
+		for _, key := range v.unique[i].keys(rec) {
+			v.uniqueKey(&v.unique[i], id, key)
+		}
 	}
 	return v.checkKeys(id, rec)
 }
@@ -166,8 +168,10 @@ func (v *verifier) checkComplete(d *doc, rec any) error {
 func (v *verifier) addKeysOf(id uuid.UUID, rec, stored any, isCompleted bool) error {
 	for i := range v.unique {
 		u := &v.unique[i]
-		if key := u.key(rec); len(key) > 0 && bytes.Equal(v.tx.get(u.bucket(v.name), key), u.value(v.tx.org, id)) {
-			v.add(u.bucket(v.name), key)
+		for _, key := range u.keys(rec) {
+			if bytes.Equal(v.tx.get(u.bucket(v.name), key), u.value(v.tx.org, id)) {
+				v.add(u.bucket(v.name), key)
+			}
 		}
 	}
 	for i := range v.keys {
@@ -214,12 +218,8 @@ func (v *verifier) isBuried(key string, entry []byte) bool {
 	return slices.ContainsFunc(v.tombs, func(t Tombstone) bool { return t.Key == key && bytes.HasPrefix(entry, t.Prefix) })
 }
 
-func (v *verifier) uniqueKey(u *uniqueKey, id uuid.UUID, rec any) {
-	key, bucket := u.key(rec), u.bucket(v.name)
-	if len(key) == 0 {
-		return
-	}
-	want := u.value(v.tx.org, id)
+func (v *verifier) uniqueKey(u *uniqueKey, id uuid.UUID, key []byte) {
+	bucket, want := u.bucket(v.name), u.value(v.tx.org, id)
 	switch have := v.tx.get(bucket, key); {
 	case bytes.Equal(have, want):
 	case have != nil && v.claims(u, have, key):
@@ -248,7 +248,7 @@ func (v *verifier) claims(u *uniqueKey, names, key []byte) bool {
 	}
 	rec := v.newRecord()
 	_, err := v.decode(v.tx, id, value, rec)
-	return err != nil || bytes.Equal(u.key(rec), key)
+	return err != nil || has(u.keys(rec), key)
 }
 
 func (v *verifier) add(bucket string, entry []byte) {

@@ -79,11 +79,11 @@ func (v *vandal) strike() {
 		k := keyEntry(stray, v.someone(org, uuid.Nil))
 		v.set(org, tags, k, []byte{}, "people: the key tag has %q, which belongs to no record", k)
 	case 2:
-		if key := unique.key(&d.Record); key != nil {
+		for _, key := range unique.keys(&d.Record) {
 			v.set(org, bucket, key, nil, "people %s: its unique key %s leads to another record or to none", d.ID, unique.name)
 		}
 	case 3:
-		if key := unique.key(&d.Record); key != nil {
+		for _, key := range unique.keys(&d.Record) {
 			v.set(org, bucket, key, unique.value(org, v.someone(org, d.ID)), "people %s: its unique key %s leads to another record or to none", d.ID, unique.name)
 		}
 	case 4:

@@ -27,6 +27,7 @@ type Account struct {
 	Source        Source        `json:"source" rule:"fixed,default=api"`
 	OwnerID       uuid.NullUUID `json:"owner_id" label:"Owner" rule:"ref=users"`
 	Notes         shape.Text    `json:"notes" rule:"maxlen=100000,long"`
+	OtherIDs      []string      `json:"other_external_ids" label:"Other external IDs" rule:"maxlen=20,personal=id" doc:"The record's ids in further systems, each unique within the entity. They find the record, as external_id does."`
 	Common
 	Origin Origin `json:"-"`
 }
@@ -39,15 +40,16 @@ func (c *CRM) accountRules() record.Rules[Account] {
 		Object: "account", Entity: "accounts", Example: accountExample,
 		Check: func(_ *store.Tx, _, a *Account, _ *fault.Problems) error {
 			a.Website = shape.Text(c.hosts.Website(string(a.Website)))
+			a.OtherIDs = distinct(a.OtherIDs, string(a.ExternalID), shape.Fold)
 			return nil
 		},
 		InUse:    c.isAccountInUse,
-		CanMerge: true, SourceOf: func(a *Account) string { return a.Origin.SourceID },
+		CanMerge: true, Fold: foldAccount, SourceOf: func(a *Account) string { return a.Origin.SourceID },
 		Match: matchable("accounts", c.hosts), MatchVersion: c.hosts.Version(),
 		Identity: c.accountIdentity(),
 		Alike: &record.Alike[Account]{
-			Key: accountNameKey, Version: address.Version,
-			Prefix: func(a *Account) string { return AccountNameKey(a.Name, "") }, Same: c.isSameAccount,
+			Key: accountNameKey, Version: nameVersion,
+			Prefix: func(a *Account) string { return AccountNameKey(a.Name, "") }, Common: c.commonOfAccounts,
 		},
 		Keys: []store.Key[Account]{
 			sourceKey(func(a *Account) *Origin { return &a.Origin }),

@@ -114,6 +114,19 @@ func foldContact(into *Contact, all []*Contact) {
 	}
 	into.OtherEmails = distinct(into.OtherEmails, string(into.Email), address.Key)
 	into.OtherPhones = distinct(into.OtherPhones, string(into.PhoneNumber), phoneKey)
+	into.OtherIDs = remainingIDs(&into.Common, &all[0].Common, all[0].OtherIDs)
+	into.Origin.DoubtfulOptOut = uuid.Nil
+}
+
+// foldAccount keeps the external ids of an account that others are merged into.
+func foldAccount(into *Account, all []*Account) {
+	into.OtherIDs = remainingIDs(&into.Common, &all[0].Common, all[0].OtherIDs)
+}
+
+// remainingIDs returns the further external ids of a record that others are merged into, among them its external_id if it takes
+// that of another. Those of the others lead to it without being its own.
+func remainingIDs(into, first *Common, others []string) []string {
+	return distinct(append(slices.Clip(others), string(first.ExternalID)), string(into.ExternalID), shape.Fold)
 }
 
 // otherTexts returns the other addresses of a stored contact that identify the person.

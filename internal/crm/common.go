@@ -23,6 +23,8 @@ var MaxTags = shape.Of[Common]().Field("tags").MaxLen
 // Origin is the private part of a record that a TAM Import created.
 type Origin struct {
 	SourceID string `json:"source_id,omitzero" rule:"personal=id"` // the id in the catalog
+	// DoubtfulOptOut is the import that opted a contact out because of a value that it could not read.
+	DoubtfulOptOut uuid.UUID `json:"doubtful_opt_out,omitzero"`
 }
 
 // bySource is the secondary key that finds records by their source id.

@@ -26,10 +26,13 @@ type Contact struct {
 	OtherPhones  []string      `json:"other_phones" rule:"maxlen=10,personal" doc:"Further phone numbers of the contact. A merge may leave more than 10."`
 	LinkedinURL  shape.Text    `json:"linkedin_url" label:"LinkedIn URL" rule:"personal"`
 	Location     shape.Text    `json:"location" rule:"personal"`
+	City         shape.Text    `json:"city" rule:"personal"`
+	Country      shape.Text    `json:"country" rule:"personal"`
 	Source       Source        `json:"source" rule:"fixed,default=api"`
 	DoNotContact bool          `json:"do_not_contact" doc:"True if the contact has opted out of outreach. When it becomes true, the email address is suppressed with the reason opted_out."`
 	Notes        shape.Text    `json:"notes" rule:"maxlen=100000,long,personal"`
 	Scoring      Scoring       `json:"scoring"`
+	OtherIDs     []string      `json:"other_external_ids" label:"Other external IDs" rule:"maxlen=20,personal=id" doc:"The record's ids in further systems, each unique within the entity. They find the record, as external_id does."`
 	Common
 	Origin Origin `json:"-"`
 }
@@ -64,7 +67,7 @@ func (c *CRM) contactRules() record.Rules[Contact] {
 			}
 			return c.hooks.ContactDeleted(tx, contact.ID)
 		},
-		InUse: c.isContactInUse, MayUndo: c.mayUndoContact,
+		InUse: c.isContactInUse, MayUndo: c.mayUndoContact, TakeBack: c.takeOptOutBack,
 		CanMerge: true, SourceOf: func(c *Contact) string { return c.Origin.SourceID },
 		SetsOf: c.hooks.AudiencesOf,
 		MayRestore: func(tx *store.Tx, id uuid.UUID, trashed, restored []byte, force bool) error {
@@ -82,7 +85,7 @@ func (c *CRM) contactRules() record.Rules[Contact] {
 		},
 		Identity: contactIdentity,
 		Alike: &record.Alike[Contact]{
-			Key: contactNameKey, Version: address.Version, Prefix: contactNameKey, Same: isSameContact,
+			Key: contactNameKey, Version: nameVersion, Prefix: contactNameKey, Common: commonOfContacts,
 		},
 		Keys:       []store.Key[Contact]{sourceKey(func(c *Contact) *Origin { return &c.Origin }), otherAddresses},
 		MatchesToo: map[string]string{"email": byOtherAddress}, Fold: foldContact,
@@ -97,6 +100,10 @@ func identifiesPerson(url string) bool { return strings.Contains(url, "linkedin.
 func (x *CRM) checkContact(tx *store.Tx, before, c *Contact, p *fault.Problems) error {
 	c.OtherEmails = distinct(c.OtherEmails, string(c.Email), address.Key)
 	c.OtherPhones = distinct(c.OtherPhones, string(c.PhoneNumber), phoneKey)
+	c.OtherIDs = distinct(c.OtherIDs, string(c.ExternalID), shape.Fold)
+	if before != nil && before.DoNotContact != c.DoNotContact {
+		c.Origin.DoubtfulOptOut = uuid.Nil
+	}
 	var had []string
 	if before != nil {
 		had = append(slices.Clip(before.OtherEmails), string(before.Email))

@@ -77,7 +77,7 @@ func (c *CRM) fieldRules() record.Rules[Field] {
 		Unique: []store.Unique[Field]{{
 			Name: "key",
 			Of:   func(f *Field) []byte { return []byte(string(f.Entity) + "\x00" + f.Key) },
-			Taken: func(f *Field, other uuid.UUID) error {
+			Taken: func(f *Field, _ []byte, other uuid.UUID) error {
 				return fault.Taken(fault.FieldKeyTaken, "key", other.String(),
 					"%q is the key of another field of %s", f.Key, f.Entity)
 			},

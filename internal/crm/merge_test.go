@@ -1,6 +1,7 @@
 package crm_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -86,6 +87,18 @@ func TestMergeContacts(t *testing.T) {
 	}
 	if got := history.Column("merged_from"); !slices.Contains(got, b) || !slices.Contains(got, c) {
 		t.Errorf("the history is of %s", got)
+	}
+	// The entry of the merge has the single values that lost.
+	for i, from := range history.Column("merged_from") {
+		want := fmt.Sprintf(`[{"id": %q, "field": "custom_field_tier", "value": "silver"}, {"id": %q, "field": "title", "value": "CEO"},
+			{"id": %q, "field": "first_name", "value": "Henry"}, {"id": %q, "field": "last_name", "value": "S"}]`, b, b, c, c)
+		if isMerge := from == "<nil>" && history.Column("operation")[i] == "merge_contacts"; !isMerge {
+			want = "[]"
+		}
+		got, err := json.Marshal(history.Value(fmt.Sprintf("data.%d.lost", i)))
+		if diff := apptest.Diff(want, string(got)); err != nil || diff != "" {
+			t.Errorf("entry %d: %s: %s", i, diff, got)
+		}
 	}
 	// External ids lead to the survivor, unless another record takes them.
 	w.Post("/v1/contacts/batch", `{"match_on": "external_id", "records": [{"external_id": "C-1", "location": "Springfield"}]}`).

@@ -15,13 +15,17 @@ func TestNameKeys(t *testing.T) {
 	for name, same := range map[string]string{
 		"case and spaces": crm.ContactNameKey(" HANS ", "mu\u0308ller\t", acme),
 		"line break":      crm.ContactNameKey("Hans\n", "Müller", acme),
+		"umlaut":          crm.ContactNameKey("Hans", "Mueller", acme),
+		"accent":          crm.ContactNameKey("Hàns", "Muller", acme),
+		"title":           crm.ContactNameKey("Dr. Hans", "Müller", acme),
+		"order":           crm.ContactNameKey("Müller", "Hans", acme),
 	} {
 		if same != key {
 			t.Errorf("%s: %q is not %q", name, same, key)
 		}
 	}
 	for name, other := range map[string]string{
-		"name":       crm.ContactNameKey("Hans", "Muller", acme),
+		"name":       crm.ContactNameKey("Hans", "Mahler", acme),
 		"no account": crm.ContactNameKey("Hans", "Müller", uuid.NullUUID{}),
 		"separator":  crm.ContactNameKey("Hans\x1f", "Müller\x1f"+acme.UUID.String(), uuid.NullUUID{}),
 	} {

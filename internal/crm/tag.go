@@ -22,7 +22,7 @@ var tagRules = record.Rules[Tag]{
 	Unique: []store.Unique[Tag]{{
 		Name: "name",
 		Of:   func(t *Tag) []byte { return tagKey(t.Name, string(t.ObjectType)) },
-		Taken: func(t *Tag, other uuid.UUID) error {
+		Taken: func(t *Tag, _ []byte, other uuid.UUID) error {
 			return fault.Taken(fault.TagNameTaken, "name", other.String(),
 				"%q is the name of another %s tag", t.Name, t.ObjectType)
 		},

@@ -2,23 +2,25 @@ package crm
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"slices"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
 	"prospector/internal/record"
+	"prospector/internal/shape"
 	"prospector/store"
 )
 
 // mayUndoContact refuses to undo what would lift an opt-out: do_not_contact stays true, and so does an address that is
-// suppressed.
-func (c *CRM) mayUndoContact(tx *store.Tx, contact *Contact, field string, to jsontext.Value) (bool, error) {
+// suppressed. Only an opt-out of a value that the operation could not read is taken back.
+func (c *CRM) mayUndoContact(tx *store.Tx, operation uuid.UUID, contact *Contact, field string, to jsontext.Value) (bool, error) {
 	switch field {
 	case "do_not_contact":
-		return !contact.DoNotContact || bytes.Equal(to, jsontext.Value("true")), nil
+		return !contact.DoNotContact || bytes.Equal(to, jsontext.Value("true")) || contact.Origin.DoubtfulOptOut == operation, nil
 	case "email":
 		var email string
 		if err := json.Unmarshal(to, &email); err != nil || email != "" && c.IsErased(tx, email) {
@@ -35,6 +37,78 @@ func (c *CRM) mayUndoContact(tx *store.Tx, contact *Contact, field string, to js
 	return true, nil
 }
 
+// noteDoubt notes whether the opt-out of a contact that the transaction's import has written is doubtful.
+func (c *CRM) noteDoubt(tx *store.Tx, id uuid.UUID, isDoubtful bool) error {
+	doc, err := c.Contacts.Get(tx, id)
+	if err != nil {
+		return err
+	}
+	rec := doc.Record
+	if rec.Origin.DoubtfulOptOut = uuid.Nil; isDoubtful {
+		rec.Origin.DoubtfulOptOut = tx.Actor().OperationID
+	}
+	if rec.Origin != doc.Record.Origin {
+		_, err = c.Contacts.Table.Update(tx, doc, rec, nil)
+	}
+	return err
+}
+
+// takeOptOutBack takes the opt-out of a contact back that an operation has added, if the operation could not read its value.
+func (c *CRM) takeOptOutBack(tx *store.Tx, operation, id uuid.UUID) error {
+	doc, err := c.Contacts.Get(tx, id)
+	if err != nil || !doc.Record.DoNotContact || doc.Record.Origin.DoubtfulOptOut != operation {
+		return err
+	}
+	rec := doc.Record
+	rec.DoNotContact = false
+	_, err = c.Contacts.Replace(tx, doc, rec)
+	return err
+}
+
+// DoubtStep is the kind of a step in a journal that says that the address of a skipped row was suppressed because of a value
+// that could not be read. RestoreDoubt takes it back.
+const DoubtStep = "doubtful_opt_out"
+
+// Doubt is the data of such a step.
+type Doubt struct {
+	Suppression uuid.UUID `json:"suppression"`
+}
+
+// suppressSkipped suppresses the address of a row that was skipped.
+func (c *CRM) suppressSkipped(tx *store.Tx, email string, isDoubtful bool) error {
+	rec := Suppression{Email: shape.Text(email), Reason: ReasonOptedOut}
+	_, found, err := c.listed(tx, &rec)
+	if err != nil || found {
+		return err
+	}
+	doc, err := c.Suppressions.Insert(tx, rec)
+	if err != nil {
+		return err
+	}
+	if isDoubtful {
+		if err := tx.AddToJournal(DoubtStep, Doubt{doc.ID}); err != nil {
+			return err
+		}
+	}
+	return c.afterSuppress(tx, &doc.Record)
+}
+
+// RestoreDoubt deletes the suppression of a DoubtStep, unless a contact with the address has opted out since.
+func (c *CRM) RestoreDoubt(tx *store.Tx, data json.RawMessage) error {
+	var d Doubt
+	if err := json.Unmarshal(data, &d); err != nil {
+		return err
+	}
+	doc, err := c.Suppressions.Get(tx, d.Suppression)
+	if errors.Is(err, fault.ErrNotFound) {
+		return nil
+	}
+	if err != nil || doc.Record.Reason != ReasonOptedOut {
+		return err
+	}
+	return c.releaseAddress(tx, uuid.Nil, string(doc.Record.Email))
+}
+
 // OptOut opts out a contact. One in the trash has opted out when it is restored.
 func (c *CRM) OptOut(tx *store.Tx, id uuid.UUID) error {
 	doc, err := c.Contacts.Get(tx, id)
@@ -48,6 +122,9 @@ func (c *CRM) OptOut(tx *store.Tx, id uuid.UUID) error {
 	}
 	if err != nil {
 		return err
+	}
+	if doc.Record.DoNotContact {
+		return c.noteDoubt(tx, id, false)
 	}
 	rec := doc.Record
 	rec.DoNotContact = true

@@ -111,7 +111,35 @@ func TestBelievableMatches(t *testing.T) {
 		"the same person of two systems": {
 			files:  []string{"Person - ID,Name,Email\n12,Chris Miller,chris@a.example\n", "Record ID,First Name,Last Name,Email\n99,Christopher,Miller,chris@a.example\n"},
 			want:   []string{"1 1 0 0", "1 0 1 0"},
-			people: []string{"Christopher Miller chris@a.example pipedrive:12"},
+			people: []string{"Christopher Miller chris@a.example pipedrive:12 [hubspot:99]"},
+		},
+		"found by the id of the second system": {
+			files: []string{
+				"Person - ID,Name,Email\n12,Chris Miller,chris@a.example\n", "Record ID,Name,Email\n99,Chris Miller,chris@a.example\n",
+				"Record ID,Name,Email,Title\n99,Chris Miller,chris@new.example,CTO\n", "Record ID,Name,Email\n99,Maria Lopez,maria@a.example\n",
+			},
+			want:   []string{"1 1 0 0", "1 0 1 0", "1 0 1 0", "1 0 0 1"},
+			people: []string{"Chris Miller chris@new.example pipedrive:12 [hubspot:99]"}, says: "conflicting_identity",
+		},
+		"ids of two systems in a row": {
+			files: []string{
+				"Record ID,Apollo Contact Id,Kundennummer,Name\n12,a7,K1,Ann Lee\n13,a8,K1,Bo Chen\n", "Apollo Contact Id,Name,Title\na8,Bo Chen,CTO\n",
+				"Record ID,Apollo Contact Id,Name\n12,a8,Ann Lee\n",
+			},
+			want:   []string{"2 2 0 0", "1 0 1 0", "1 0 1 0"},
+			people: []string{"Ann Lee <nil> hubspot:12 [apollo:a7]", "Bo Chen <nil> hubspot:13 [apollo:a8]"}, says: `\"apollo:a8\" is used by another record`,
+		},
+		"folded names": {
+			files:  []string{"First Name,Last Name\nJörg,Groß-Müller\n", "First Name,Last Name\nGross Mueller,Dr. Joerg\n"},
+			want:   []string{"1 1 0 0", "1 0 1 0"},
+			people: []string{"Gross Mueller Dr. Joerg <nil> <nil>"},
+		},
+		"most in common": {
+			files: []string{
+				"First Name,Last Name,Email,Title\nAnn,Lee,a@a.example,CTO\nAnn,Lee,b@a.example,CEO\n", "First Name,Last Name,Title,Phone\nAnn,Lee,CEO,+49 30 1234567\n",
+			},
+			want:   []string{"2 2 0 0", "1 0 1 0"},
+			people: []string{"Ann Lee a@a.example <nil>", "Ann Lee b@a.example <nil> +49 30 1234567"}, says: "is the name of 2 contacts; the one that has most in common with the row was taken",
 		},
 		"an id of an earlier version": {
 			files:  []string{"external_id,first_name,last_name\n12,Ann,Lee\n13,Bo,Chen\n", "Record ID,First Name,Last Name\n12,Ann,Lee\n13,Cy,Ray\n"},
@@ -163,7 +191,14 @@ func TestBelievableMatches(t *testing.T) {
 			var people []string
 			for _, rec := range org.Read.Post("/v1/contacts/list", `{"sort": "created_at"}`).Is(200).Value("data").([]any) {
 				p := rec.(map[string]any)
-				people = append(people, fmt.Sprint(p["first_name"], " ", p["last_name"], " ", p["email"], " ", p["external_id"]))
+				text := fmt.Sprint(p["first_name"], " ", p["last_name"], " ", p["email"], " ", p["external_id"])
+				if len(p["other_external_ids"].([]any)) > 0 {
+					text += fmt.Sprint(" ", p["other_external_ids"])
+				}
+				if p["phone_number"] != nil && name == "most in common" {
+					text += fmt.Sprint(" ", p["phone_number"])
+				}
+				people = append(people, text)
 			}
 			if !slices.Equal(people, c.people) {
 				t.Errorf("the contacts are %q, want %q", people, c.people)

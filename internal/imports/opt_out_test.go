@@ -57,3 +57,37 @@ func TestImportsKeepOptOuts(t *testing.T) {
 		t.Errorf("suppressed: %s", got)
 	}
 }
+
+// TestUndoneOptOuts checks that undoing an import takes back the opt-outs of values that it could not read, and no others.
+func TestUndoneOptOuts(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	for _, name := range []string{"yes", "odd", "sure", "left"} {
+		org.Write.Post("/v1/contacts", fmt.Sprintf(`{"email": "%s@old.example", "first_name": "Ada"}`, name)).Is(201)
+	}
+	var file strings.Builder
+	file.WriteString("Email,First Name,Unsubscribed\nyes@old.example,Ada,yes\nodd@old.example,Ada,perhaps\nsure@old.example,Ada,perhaps\nleft@old.example,Ada,perhaps\n" +
+		"yes@new.example,Bo,2025-03-01\nodd@new.example,Bo,perhaps\nodd-address,Bo,perhaps\n")
+	for i := range 60 { // so that the odd values are fewer than a tenth
+		fmt.Fprintf(&file, "no%d@new.example,Bo,no\n", i)
+	}
+	id := org.Admin.Post(path, apptest.NewForm(file.String(), `{"entity": "contacts"}`)).Is(202).ID()
+	app.Work()
+	org.Read.Get(path+"/"+id).Has(200, `{"data": {"status": "completed"}}`)
+	// Later, something else says the same of one person, and another one unsubscribes.
+	imported(t, app, org, "contacts", "Email,First Name,Unsubscribed\nsure@old.example,Ada,yes\n", "").Has(200, `{"data": {"unchanged": 1}}`)
+	org.Admin.Post("/v1/suppressions", `{"email": "left@old.example", "reason": "manual"}`).Is(200)
+	undo := org.Admin.Post("/v1/operations/"+id+"/undo", `{}`).Is(202)
+	app.Work()
+	org.Read.Get("/v1/operations/"+undo.Text("data.id")).Has(200, `{"data": {"status": "completed"}}`)
+	for email, want := range map[string]string{"yes": "true", "odd": "false", "sure": "true", "left": "false"} {
+		got := org.Read.Post("/v1/contacts/list", fmt.Sprintf(`{"filters": [{"field": "email", "condition": "is", "value": "%s@old.example"}]}`, email)).Is(200)
+		if opted := fmt.Sprint(got.Value("data.0.do_not_contact")); opted != want {
+			t.Errorf("%s: %s, want %s", email, opted, want)
+		}
+	}
+	suppressed := org.Read.Post("/v1/suppressions/list", `{"sort": "email"}`).Is(200).Column("email")
+	if want := "[left@old.example sure@old.example yes@new.example yes@old.example]"; fmt.Sprint(suppressed) != want {
+		t.Errorf("suppressed are %v, want %s", suppressed, want)
+	}
+}

@@ -16,8 +16,8 @@ import (
 
 // comparedFields are the fields in which people are compared.
 var comparedFields = []string{
-	"first_name", "last_name", "email", "title", "phone_number", "linkedin_url", "location", "notes", "tags",
-	"account_name", "account_website", "account_industry", "account_employee_count", "account_annual_revenue", "account_phone_number", "account_linkedin_url",
+	"first_name", "last_name", "email", "title", "phone_number", "linkedin_url", "location", "city", "country", "notes", "tags",
+	"account_name", "account_website", "account_industry", "account_employee_count", "account_annual_revenue", "account_phone_number", "account_linkedin_url", "account_country",
 }
 
 // peopleIn returns the contacts of an organization with their accounts and the names of their tags, by name.

@@ -90,6 +90,54 @@ func TestOwnExport(t *testing.T) {
 	}
 }
 
+// TestForeignExport imports the exports of one organization into another one, twice.
+func TestForeignExport(t *testing.T) {
+	app := apptest.New(t)
+	from := app.Org("From")
+	for _, name := range []string{"Press", "Old but gold"} {
+		from.Write.Post("/v1/tags", `{"name": "`+name+`", "color": "blue", "object_type": "contact"}`).Is(201)
+	}
+	globex := from.Write.Post("/v1/accounts", `{"name": "Globex", "country": "Germany"}`).Is(201).ID()
+	other := from.Write.Post("/v1/accounts", `{"name": "Globex", "external_id": "hubspot:7"}`).Is(201).ID()
+	people := []string{
+		`{"email": "info@globex.example", "account_id": "` + globex + `", "tags": ["Press", "Old but gold"]}`,
+		`{"email": "info@globex.example", "account_id": "` + other + `", "external_id": "hubspot:12", "other_external_ids": ["pipedrive:4"]}`,
+		`{"first_name": "Ann", "last_name": "Lee", "city": "Köln", "country": "Germany"}`, `{"first_name": "Ann", "last_name": "Lee"}`,
+	}
+	for _, person := range people {
+		from.Write.Post("/v1/contacts", person).Is(201)
+	}
+	exported := func(entity, format string) string {
+		return string(from.Read.Post("/v1/"+entity+"/export", `{"format": "`+format+`", "sort": "created_at"}`).Is(200).Body)
+	}
+	ids := from.Read.Post("/v1/contacts/list", `{"sort": "created_at"}`).Is(200).Column("id")
+	for i, format := range []string{"csv", "jsonl"} {
+		for _, accountsFirst := range []bool{true, false} {
+			to := app.Org(fmt.Sprint("To ", i, accountsFirst))
+			if accountsFirst {
+				imported(t, app, to, "accounts", exported("accounts", format), "").Has(200, `{"data": {"added": 2, "values_dropped": 0}}`)
+			}
+			const create = `, "create_missing": ["accounts", "tags"]`
+			imported(t, app, to, "contacts", exported("contacts", format), create).Has(200, `{"data": {"added": 4, "updated": 0, "skipped": 0, "values_dropped": 0}}`)
+			if !accountsFirst {
+				imported(t, app, to, "accounts", exported("accounts", format), "").Has(200, `{"data": {"added": 0, "updated": 2, "skipped": 0}}`)
+			}
+			imported(t, app, to, "contacts", exported("contacts", format), create).Has(200, `{"data": {"added": 0, "updated": 0, "unchanged": 4, "values_dropped": 0}}`)
+			imported(t, app, to, "accounts", exported("accounts", format), "").Has(200, `{"data": {"added": 0, "updated": 0, "unchanged": 2, "values_dropped": 0}}`)
+			to.Read.Post("/v1/contacts/list", `{"sort": "created_at"}`).Has(200, fmt.Sprintf(`{"data": [{"external_id": "prospector:%s"}, {"external_id": "hubspot:12", "other_external_ids": ["pipedrive:4", "prospector:%s"]},
+				{"external_id": "prospector:%s", "city": "Köln", "country": "Germany"}, {"external_id": "prospector:%s"}]}`, ids[0], ids[1], ids[2], ids[3]))
+			to.Read.Post("/v1/accounts/list", `{"filters": [{"field": "country", "condition": "is", "value": "Germany"}]}`).Has(200, `{"data": [{"name": "Globex", "external_id": "prospector:`+globex+`"}]}`)
+			if names := to.Read.Post("/v1/tags/list", `{"sort": "name"}`).Is(200).Column("name"); fmt.Sprint(names) != "[Old but gold Press]" {
+				t.Errorf("%s: the tags are %q", format, names)
+			}
+			accounts := to.Read.Post("/v1/contacts/list", `{"sort": "created_at"}`).Is(200).Column("account_id")
+			if accounts[0] == accounts[1] || accounts[2] != "<nil>" {
+				t.Errorf("%s: the accounts are %v", format, accounts)
+			}
+		}
+	}
+}
+
 // TestImportOptions uses every option.
 func TestImportOptions(t *testing.T) {
 	app := apptest.New(t)

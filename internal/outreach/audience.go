@@ -47,7 +47,7 @@ func (o *Outreach) audienceRules() record.Rules[Audience] {
 		Unique: []store.Unique[Audience]{{
 			Name:  byName,
 			Of:    func(a *Audience) []byte { return nameKey(a.Name) },
-			Taken: func(a *Audience, other uuid.UUID) error { return nameTaken("name", a.Name, other) },
+			Taken: func(a *Audience, _ []byte, other uuid.UUID) error { return nameTaken("name", a.Name, other) },
 		}},
 		Keys: []store.Key[Audience]{store.TextKey(byDynamic, func(a *Audience) string {
 			if !a.isLive() {

@@ -27,27 +27,28 @@ type Alike[T any] struct {
 	Version string // of Key, see store.Key
 	// Prefix is how the keys of the records begin that may be the same as rec.
 	Prefix func(rec *T) string
-	// Same reports whether nothing that is known of two records with the same prefix tells them apart. It reads only
-	// a few members of the stored one, because an import compares many that have the same name.
-	Same func(stored *shape.Members, rec *T) bool
+	// Common returns how much two records with the same prefix have in common, or -1 if something tells them apart. It reads
+	// only a few members of the stored one, because an import compares many that have the same name.
+	Common func(stored *shape.Members, rec *T) int
 }
 
 // maxAlike is the number of records that alike compares. Other writers wait meanwhile.
 const maxAlike = 20
 
-// alike returns the oldest record that may be the same as rec, preferably one with the same key.
-func (k *Kind[T]) alike(tx *store.Tx, a *Alike[T], rec *T) (uuid.UUID, bool, error) {
+// alike returns the record that has most in common with rec of those that may be the same, the oldest of several, preferably
+// one with the same key, and how many may be the same.
+func (k *Kind[T]) alike(tx *store.Tx, a *Alike[T], rec *T) (best uuid.UUID, of int, err error) {
 	key, prefix := []byte(a.Key(rec)), []byte(a.Prefix(rec))
 	if len(key) == 0 || k.table.Count(tx) == 0 {
-		return uuid.Nil, false, nil
+		return uuid.Nil, 0, nil
 	}
 	ids, err := k.withKey(tx, key, prefix)
 	if err != nil {
-		return uuid.Nil, false, err
+		return uuid.Nil, 0, err
 	}
 	tombs, err := tx.Tombstones(k.Entity)
 	if err != nil {
-		return uuid.Nil, false, err
+		return uuid.Nil, 0, err
 	}
 	for i := range tombs {
 		// Until the sweep of a merge rewrites a record, its key has the id of the record that was merged.
@@ -55,22 +56,30 @@ func (k *Kind[T]) alike(tx *store.Tx, a *Alike[T], rec *T) (uuid.UUID, bool, err
 			of := []byte(tombs[i].Value)
 			others, err := k.withKey(tx, bytes.ReplaceAll(key, by, of), bytes.ReplaceAll(prefix, by, of))
 			if err != nil {
-				return uuid.Nil, false, err
+				return uuid.Nil, 0, err
 			}
 			ids = append(ids, others...)
 		}
 	}
-	reader := tx.Reader(k.table.Name())
+	reader, most := tx.Reader(k.table.Name()), -1
 	for _, id := range ids {
 		_, public, err := reader.Public(id)
 		if err != nil && !store.IsDamagedRecord(err) {
-			return uuid.Nil, false, err
+			return uuid.Nil, 0, err
 		}
-		if stored := shape.NewMembers(string(public)); public != nil && a.Same(&stored, rec) {
-			return id, true, nil
+		if public == nil {
+			continue
+		}
+		stored := shape.NewMembers(string(public))
+		common := a.Common(&stored, rec)
+		if common >= 0 {
+			of++
+		}
+		if common > most {
+			best, most = id, common
 		}
 	}
-	return uuid.Nil, false, nil
+	return best, of, nil
 }
 
 // withKey returns the records with the key, and then those whose keys have the prefix, up to maxAlike.

@@ -12,24 +12,10 @@ import (
 	"prospector/store"
 )
 
-// externalID is the field by which callers that sync from another system find their records.
-const externalID = "external_id"
-
 // textField returns a function that reads a text field.
 func (k *kind) textField(key string) func(rec any) string {
 	f := k.shape.Field(key)
 	return func(rec any) string { return string(f.Get(rec).(shape.Text)) }
-}
-
-func externalIDs[T any](text func(any) string) store.Unique[T] {
-	return store.Unique[T]{
-		Name: externalID,
-		Of:   func(rec *T) []byte { return []byte(shape.Fold(text(rec))) },
-		Taken: func(rec *T, other uuid.UUID) error {
-			return fault.Taken(fault.ExternalIDTaken, externalID, other.String(),
-				"%s is used by another record", shape.Quote(text(rec)))
-		},
-	}
 }
 
 // MatchKey returns the name of the secondary key of a field in Rules.Match.
@@ -61,10 +47,7 @@ func (k *kind) FindAll(tx *store.Tx, field, text string) ([]uuid.UUID, error) {
 // Find returns the oldest record that matches text in one of the MatchFields.
 func (k *kind) Find(tx *store.Tx, field, text string) (uuid.UUID, bool, error) {
 	if field == externalID {
-		if id, found := k.table.Find(tx, externalID, []byte(shape.Fold(text))); found {
-			return id, true, nil
-		}
-		return k.findMerged(tx, externalID, shape.Fold(text))
+		return k.findByID(tx, text)
 	}
 	if k.table.Count(tx) == 0 {
 		return uuid.Nil, false, nil
@@ -184,14 +167,17 @@ func (k *Kind[T]) Batch(tx *store.Tx, items []Item[T], match string) ([]Outcome,
 }
 
 func (k *Kind[T]) put(tx *store.Tx, item *Item[T], match string) (id uuid.UUID, created bool, err error) {
-	id, exists, err := k.existing(tx, &item.given, match)
+	id, exists, err := k.existing(tx, &item.given, match, &item.draft.record)
 	if err != nil {
 		return uuid.Nil, false, err
 	}
 	var doc store.Doc[T]
 	body := item.given.body
-	if exists && item.given.isNew() {
-		body, err = k.withoutMergedID(tx, id, body)
+	if exists && item.given.isNew() && body.Get(externalID).Kind == shape.String {
+		var ids []string
+		if ids, err = k.storedIDs(tx, id); err == nil {
+			body, err = k.withoutKnownID(tx, id, ids, body)
+		}
 	}
 	switch {
 	case err != nil:
@@ -206,8 +192,8 @@ func (k *Kind[T]) put(tx *store.Tx, item *Item[T], match string) (id uuid.UUID, 
 	return doc.ID, !exists, nil
 }
 
-// existing returns the id of the record that an item changes.
-func (k *kind) existing(tx *store.Tx, g *given, match string) (id uuid.UUID, exists bool, err error) {
+// existing returns the id of the record that an item changes. rec is what the item would create.
+func (k *kind) existing(tx *store.Tx, g *given, match string, rec any) (id uuid.UUID, exists bool, err error) {
 	if g.problem != nil {
 		return uuid.Nil, false, g.problem
 	}
@@ -217,8 +203,12 @@ func (k *kind) existing(tx *store.Tx, g *given, match string) (id uuid.UUID, exi
 		}
 		return id, true, nil
 	}
-	if v := g.body.Get(match); v.Kind == shape.String && v.Text != "" {
-		return k.Find(tx, match, v.Text)
+	v := g.body.Get(match)
+	if v.Kind != shape.String || v.Text == "" {
+		return uuid.Nil, false, nil
 	}
-	return uuid.Nil, false, nil
+	if id, exists, err = k.Find(tx, match, v.Text); exists || err != nil || match != externalID {
+		return id, exists, err
+	}
+	return k.findSpelled(tx, v.Text, rec)
 }

@@ -1,14 +1,18 @@
 package record
 
 import (
+	"bytes"
 	"errors"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
+	"prospector/internal/rows"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -25,6 +29,7 @@ type Change struct {
 	UserID      uuid.NullUUID `json:"user_id"`
 	KeyID       uuid.NullUUID `json:"key_id"`
 	RequestID   shape.Text    `json:"request_id"`
+	Lost        []LostValue   `json:"lost" doc:"The values of the records that this change merged into the record which it did not take."`
 	// MergedFrom is the record whose change this was.
 	MergedFrom uuid.NullUUID `json:"merged_from" doc:"Set if this was a change of another record, which was merged into this one later: its id."`
 }
@@ -36,6 +41,13 @@ type FieldChanges map[string]FieldChange
 type FieldChange struct {
 	From shape.Value `json:"from"`
 	To   shape.Value `json:"to"`
+}
+
+// LostValue is a value that a merge did not take.
+type LostValue struct {
+	ID    uuid.UUID   `json:"id" doc:"The record that had the value."`
+	Field string      `json:"field" rule:"required"`
+	Value shape.Value `json:"value"`
 }
 
 var changeNames = map[store.Op]string{store.Created: "created", store.Updated: "updated", store.Deleted: "deleted"}
@@ -71,11 +83,25 @@ func (k *kind) changesOf(tx *store.Tx, id uuid.UUID) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
+	merged, err := k.originals(tx, id)
+	if err != nil {
+		return nil, err
+	}
 	err = tx.History(k.table.Name(), id, func(c store.Change) (bool, error) {
 		entry := Change{
 			At: shape.At(c.At), Change: changeNames[c.Op], Fields: c.Fields, Operation: c.Actor.Operation,
 			UserID: orNull(c.Actor.User), KeyID: orNull(c.Actor.Key), RequestID: shape.Text(c.Actor.RequestID),
-			OperationID: orNull(c.Actor.OperationID), Changes: FieldChanges{},
+			OperationID: orNull(c.Actor.OperationID), Changes: FieldChanges{}, Lost: []LostValue{},
+		}
+		if c.Op == store.Updated && !c.Swept {
+			for _, m := range merged[c.Actor.OperationID] {
+				lost, err := k.lostValues(m, values)
+				if err != nil {
+					return false, err
+				}
+				entry.Lost = append(entry.Lost, lost...)
+			}
+			delete(merged, c.Actor.OperationID)
 		}
 		if entry.Fields == nil || c.Op != store.Updated {
 			entry.Fields = []string{}
@@ -97,6 +123,67 @@ func (k *kind) changesOf(tx *store.Tx, id uuid.UUID) ([]Change, error) {
 		return true, nil
 	})
 	return changes, err
+}
+
+// originals returns the records that were merged into a record, by the operation that did so.
+func (k *kind) originals(tx *store.Tx, id uuid.UUID) (map[uuid.UUID][]store.Doc[merged], error) {
+	if k.merged == nil || k.merged.Count(tx) == 0 {
+		return nil, nil
+	}
+	const most = 1000
+	ids, err := k.merged.IDs(tx, mergedInto, id[:], most)
+	if err != nil {
+		return nil, err
+	}
+	all := map[uuid.UUID][]store.Doc[merged]{}
+	err = k.merged.Each(tx, k.merged.Readable(tx, ids), func(m store.Doc[merged]) error {
+		if m.Record.Original != nil {
+			all[m.Record.Kept.Operation] = append(all[m.Record.Kept.Operation], m)
+		}
+		return nil
+	})
+	return all, err
+}
+
+// lostValues returns the values of a merged record that the surviving one, whose values after the merge are given, did not
+// take. Lists are united, and addresses, numbers and external ids stay with the record in another field.
+func (k *kind) lostValues(m store.Doc[merged], after *pastValues) (lost []LostValue, err error) {
+	var had map[string]jsontext.Value
+	if err := json.Unmarshal(m.Record.Original, &had); err != nil {
+		return nil, err
+	}
+	for _, field := range slices.Sorted(maps.Keys(had)) {
+		f, value, now := k.shape.Field(field), had[field], orNullValue(after.values[field])
+		isKept := f != nil && (f.ReadOnly || f.Fixed || f.IsBool() || k.shape.Field(rows.Further(field)) != nil)
+		isUnknown := after.values[field] == nil && (!after.known || after.unknown[field])
+		if isKept || isUnknown || bytes.Equal(value, now) {
+			continue
+		}
+		one := LostValue{ID: m.ID, Field: field}
+		if err := json.Unmarshal(value, &one.Value); err != nil {
+			return nil, err
+		}
+		if !isSingle(one.Value) {
+			continue
+		}
+		var text string
+		if field == "notes" && json.Unmarshal(now, &text) == nil && strings.Contains(text, one.Value.Text) {
+			continue // they are joined
+		}
+		lost = append(lost, one)
+	}
+	return lost, nil
+}
+
+// isSingle reports whether a value is neither a list nor empty.
+func isSingle(v shape.Value) bool {
+	switch v.Kind {
+	case shape.Absent, shape.Null, shape.List:
+		return false
+	case shape.Object:
+		return slices.ContainsFunc(v.Members, func(m shape.Member) bool { return isSingle(m.Value) })
+	}
+	return true
 }
 
 // pastValues are the values of the fields of a record at some time.

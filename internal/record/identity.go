@@ -1,10 +1,10 @@
 package record
 
 import (
+	"fmt"
+
 	"github.com/google/uuid"
 
-	"prospector/internal/fault"
-	"prospector/internal/rows"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -47,12 +47,7 @@ func (k *kind) describe(tx *store.Tx, id uuid.UUID) (string, error) {
 	return k.ops.identity.Stored(&members), nil
 }
 
-// errConflict skips a row whose external_id belongs to somebody else.
-func (i *Identity) errConflict(externalID, stored, row string) error {
-	return fault.New(fault.ValidationFailed, "conflicting_identity: external_id %s is that of %s, and the row is about %s", shape.Quote(externalID), i.Show(stored), i.Show(row))
-}
-
-// AreApart reports whether two external ids tell records apart: they differ, and are of one system or both of none.
-func AreApart(a, b string) bool {
-	return a != "" && b != "" && shape.Fold(a) != shape.Fold(b) && rows.IDSystemOf(a) == rows.IDSystemOf(b)
+// conflict says that an external_id of a row belongs to somebody else.
+func (i *Identity) conflict(externalID, stored, row string) string {
+	return fmt.Sprintf("conflicting_identity: external_id %s is that of %s, and the row is about %s", shape.Quote(externalID), i.Show(stored), i.Show(row))
 }

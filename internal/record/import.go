@@ -99,7 +99,7 @@ type importing struct {
 	bring func(tx *store.Tx, form *dryForm) (refers []uuid.UUID, err error)
 	// alike finds a record by Rules.Alike, and nameOf returns the key by which it is found. Both are nil if the kind has no such
 	// rule.
-	alike  func(tx *store.Tx, rec any) (uuid.UUID, bool, error)
+	alike  func(tx *store.Tx, rec any) (best uuid.UUID, of int, err error)
 	nameOf func(rec any) string
 	// identity is Rules.Identity, or nil.
 	identity *Identity
@@ -146,7 +146,10 @@ type OptOut struct {
 	Field string
 	// By is the field whose value opts out if its row is skipped, and Skipped opts it out.
 	By      string
-	Skipped func(tx *store.Tx, value string) error
+	Skipped func(tx *store.Tx, value string, isDoubtful bool) error
+	// Doubt notes whether the opt-out of a record that an import has written comes from a value that could not be read. The undo
+	// of the import takes such an opt-out back.
+	Doubt func(tx *store.Tx, id uuid.UUID, isDoubtful bool) error
 }
 
 // NewImporter returns an importer for a table. Invalid options are a *fault.Error with their paths.
@@ -182,7 +185,7 @@ func (k *kind) importColumns(tx *store.Tx, table *rows.Reader, o ImportOptions, 
 		t.OptOut, targets[status.Column] = true, &status
 	}
 	return rows.NewColumns(table, o.Mapping, o.Writing, rows.Fields[*target]{
-		Entity: k.Entity, Targets: targets, Year: tx.Now().Year(), IsReadOnly: func(name string) bool {
+		Entity: k.Entity, Targets: targets, Own: k.namesTargets(targets), Year: tx.Now().Year(), IsReadOnly: func(name string) bool {
 			f := k.shape.Field(name)
 			return f != nil && (f.ReadOnly || name == sourceField) || k.isNameColumn(name)
 		},
@@ -337,6 +340,20 @@ func (k *kind) importTargets(tx *store.Tx) (map[string]*target, error) {
 		}
 	}
 	return targets, nil
+}
+
+// namesTargets returns the columns in which an export has the names of records that a list refers to, such as tag_names.
+func (k *kind) namesTargets(targets map[string]*target) map[string]*target {
+	own := map[string]*target{}
+	for _, f := range k.refs {
+		if of := targets[f.Key]; of != nil && of.Names && !f.Input {
+			t := *of
+			t.Column, t.Names, t.by = NameColumn(&f), false, "name"
+			t.Field = shape.Field{Key: t.Column, Type: shape.TypeMulti}
+			own[t.Column] = &t
+		}
+	}
+	return own
 }
 
 // referTargets returns the columns that describe the record a reference points to: its match fields,

@@ -204,7 +204,7 @@ func (d *dryRun) bringFor(tx *store.Tx, im *Importer, item *importItem) error {
 	}
 	keys := im.dryKeys(im.kind, im.record(item.draft))
 	if id := item.body.Get("id"); id.Kind == shape.String {
-		keys = append(keys, dryKey(im.kind, "id", shape.Fold(id.Text)))
+		keys = append(keys, dryKey(im.kind, "id", shape.Fold(id.Text)), dryKey(im.kind, externalID, shape.Fold(ownID(id.Text))))
 	}
 	for i := range item.links {
 		l := &item.links[i]
@@ -243,9 +243,10 @@ func (im *Importer) dryKeys(k *kind, rec any) (keys []string) {
 		}
 	}
 	if k.shape.Field(externalID) != nil {
-		id := k.textField(externalID)(rec)
-		for _, spelling := range append(rows.OtherSpellings(id), id) {
-			add(externalID, shape.Fold(spelling))
+		for _, id := range k.idsOf(rec) {
+			for _, spelling := range append(rows.OtherSpellings(id), id) {
+				add(externalID, shape.Fold(spelling))
+			}
 		}
 	}
 	if k.ops.nameOf != nil {

@@ -39,6 +39,7 @@ type list struct {
 	*target
 	column string
 	names  shape.Value
+	shown  []shape.Value // the names of the records whose ids names has, if the row has both
 }
 
 // Prepare converts rows. It does what takes long, so that Write, for which all writers wait, is short. It calls pause for
@@ -75,8 +76,9 @@ func (im *Importer) prepare(item *importItem, row *rows.Row, custom *shape.Custo
 		switch {
 		case c.Target.refers == nil:
 			set(&item.body, c.Target.Member, c.Value)
+		case c.Target.List && c.Target.by != "": // see nameLists
 		case c.Target.List && c.Value.Kind == shape.List:
-			item.lists = append(item.lists, list{c.Target, c.Column, c.Value})
+			item.lists = append(item.lists, list{c.Target, c.Column, c.Value, nil})
 		case c.Target.List:
 			item.drop(c.Column, c.Text, "must be a list")
 		case c.Value.Kind != shape.String && c.Target.by == "":
@@ -85,12 +87,27 @@ func (im *Importer) prepare(item *importItem, row *rows.Row, custom *shape.Custo
 			item.link(c)
 		}
 	}
+	item.nameLists()
 	for i := range item.links {
-		item.prepareLink(&item.links[i], links)
+		item.prepareLink(&item.links[i], links, im.columns.IsOwn())
 	}
 	im.decode(item, custom)
 	if im.options.OnBadValue == SkipRow && item.skip == "" {
 		item.skip = badValue(item.dropped)
+	}
+}
+
+// nameLists adds the names in a row of an export to the ids of the same records.
+func (item *importItem) nameLists() {
+	for _, c := range item.cells {
+		if !c.Target.List || c.Target.by == "" {
+			continue
+		}
+		for i := range item.lists {
+			if l := &item.lists[i]; l.field == c.Target.field && len(l.names.Items) == len(c.Value.Items) {
+				l.shown = c.Value.Items
+			}
+		}
 	}
 }
 
@@ -164,7 +181,11 @@ func (item *importItem) dropAll(problems []fault.Detail) (any bool) {
 	defer func() { slices.Reverse(item.dropped[before:]) }()
 	for _, d := range slices.Backward(problems) { // so that the positions in lists stay right
 		member, at, isEntry := strings.Cut(strings.TrimSuffix(d.Path, "]"), "[")
-		i := slices.IndexFunc(item.cells, func(c rows.Cell[*target]) bool { return c.Target.Member == member })
+		sets := func(c rows.Cell[*target]) bool { return c.Target.Member == member }
+		if member == otherIDs && !slices.ContainsFunc(item.cells, sets) {
+			member = externalID // see withFurtherID
+		}
+		i := slices.IndexFunc(item.cells, sets)
 		if i < 0 {
 			continue
 		}

@@ -51,12 +51,17 @@ type preparedLink struct {
 }
 
 // prepareLink makes the draft of a record that the row refers to, without the values it cannot have.
-func (item *importItem) prepareLink(l *link, known map[string]*preparedLink) {
-	if len(l.by) == 0 {
-		return
-	}
+func (item *importItem) prepareLink(l *link, known map[string]*preparedLink, isOwn bool) {
 	var key strings.Builder
 	key.WriteString(l.field)
+	if isOwn && l.id != nil && isID(l.id.Value.Text) && l.refers.shape.Field(otherIDs) != nil {
+		// It counts only if there is no record with the id.
+		l.body.Members = append(l.body.Members, shape.Member{Key: externalID, Value: text(ownID(l.id.Value.Text))})
+		key.WriteString("\x00" + l.id.Value.Text)
+	}
+	if len(l.body.Members) == 0 {
+		return
+	}
 	for _, c := range l.by {
 		key.WriteString("\x00" + c.Target.by + "\x00" + c.Text)
 	}
@@ -106,7 +111,8 @@ type found struct {
 
 // linked is a record that a link has led to.
 type linked struct {
-	id uuid.UUID
+	id    uuid.UUID
+	notes []rows.Dropped // what is to be reported of the way to it
 }
 
 // resolve returns the references of an item as members of the record. What refers to nothing is
@@ -130,12 +136,16 @@ func (im *Importer) resolve(
 		for _, name := range im.options.Tags {
 			names.Items = append(names.Items, text(name))
 		}
-		lists = append(lists[:len(lists):len(lists)], list{im.tags, "tags", names})
+		lists = append(lists[:len(lists):len(lists)], list{im.tags, "tags", names, nil})
 	}
 	for _, l := range lists {
 		ids := shape.Value{Kind: shape.List}
-		for _, name := range l.names.Items {
-			id, err := im.named(tx, &l, name, known, report)
+		for i, name := range l.names.Items {
+			var shown shape.Value
+			if i < len(l.shown) {
+				shown = l.shown[i]
+			}
+			id, err := im.named(tx, &l, name, shown, known, report)
 			if err != nil {
 				return refs, nil, err
 			}
@@ -165,7 +175,7 @@ func text(s string) shape.Value { return shape.Value{Kind: shape.String, Text: s
 
 // follow finds the record that a link describes: by its id, its external id, another match field, or by what
 // it is like. If there is none, it is created if that is allowed.
-func (im *Importer) follow(tx *store.Tx, l *link, known *found, report func(rows.Dropped)) (linked, error) {
+func (im *Importer) follow(tx *store.Tx, l *link, known *found, report func(rows.Dropped)) (one linked, err error) {
 	if l.id != nil {
 		id, is, err := l.refers.byIDOrName(tx, l.id.Value.Text, im.kind.Object)
 		if is || err != nil {
@@ -178,18 +188,32 @@ func (im *Importer) follow(tx *store.Tx, l *link, known *found, report func(rows
 			}
 			message = "does not exist"
 		}
-		report(rows.Dropped{Column: l.id.Column, Value: l.id.Text, Message: message})
+		missing := rows.Dropped{Column: l.id.Column, Value: l.id.Text, Message: message}
+		if l.body.Get(externalID).Kind == shape.Absent {
+			report(missing)
+		} else {
+			defer func() {
+				if one.id == uuid.Nil && err == nil {
+					report(missing)
+				}
+			}()
+		}
 	}
-	if len(l.by) == 0 {
+	if len(l.body.Members) == 0 {
 		return linked{}, nil
 	}
 	key := l.refers.Entity + "\x00" + l.key
-	if one, is := known.links[key]; is {
-		return one, nil
+	one, is := known.links[key]
+	if !is {
+		if one, l, err = im.search(tx, l); err != nil {
+			return linked{}, err
+		}
 	}
-	one, err := im.search(tx, l)
-	if err != nil {
-		return linked{}, err
+	for _, note := range one.notes {
+		report(note)
+	}
+	if is {
+		return one, nil
 	}
 	if one.id == uuid.Nil {
 		if l.draft == nil || !im.mayCreate(l.refers) {
@@ -213,7 +237,12 @@ func (im *Importer) fillLinked(tx *store.Tx, l *link, id uuid.UUID) error {
 		return nil
 	}
 	changes, err := l.refers.ops.change(tx, id, func(rec any) (shape.Value, error) {
-		return l.refers.onlyEmpty(rec, l.body), nil
+		body, err := l.refers.withoutKnownID(tx, id, l.refers.idsOf(rec), l.body)
+		if err == nil {
+			l.refers.withFurtherID(rec, &body)
+			l.refers.accumulate(rec, &body, func(rows.Dropped) {})
+		}
+		return l.refers.onlyEmpty(rec, body), err
 	})
 	if len(changes) > 0 {
 		im.dry.touch(l.refers, id)
@@ -221,21 +250,62 @@ func (im *Importer) fillLinked(tx *store.Tx, l *link, id uuid.UUID) error {
 	return err
 }
 
-// search finds the record that a link describes.
-func (im *Importer) search(tx *store.Tx, l *link) (linked, error) {
-	for _, field := range append([]string{externalID}, l.refers.matchFields()...) {
-		if v := l.body.Get(field); v.Kind == shape.String {
-			id, is, err := l.refers.Find(tx, field, v.Text)
-			if is || err != nil {
-				return linked{id: id}, err
+// search finds the record that a link describes. If its external id belongs to another one, that is left out of the link that
+// is returned.
+func (im *Importer) search(tx *store.Tx, l *link) (one linked, rest *link, err error) {
+	isFound := false
+	if v := l.body.Get(externalID); v.Kind == shape.String {
+		if one.id, isFound, err = l.refers.findByID(tx, v.Text); err == nil && !isFound && l.draft != nil {
+			one.id, isFound, err = l.refers.findSpelled(tx, v.Text, l.refers.ops.record(l.draft))
+		}
+		if err != nil {
+			return one, l, err
+		}
+		if isFound && l.draft != nil && l.refers.ops.identity != nil {
+			identity, rec := l.refers.ops.identity, l.refers.ops.record(l.draft)
+			agrees, differs, stored, err := l.refers.agrees(tx, one.id, rec)
+			if err != nil {
+				return one, l, err
+			}
+			if differs && !agrees {
+				note := identity.conflict(v.Text, stored, identity.Of(rec))
+				l, one.id, isFound = l.without(externalID, note, &one.notes), uuid.Nil, false
 			}
 		}
 	}
-	if l.draft == nil {
-		return linked{}, nil
+	for _, field := range l.refers.matchFields() {
+		if v := l.body.Get(field); !isFound && field != externalID && v.Kind == shape.String {
+			if one.id, isFound, err = l.refers.Find(tx, field, v.Text); err != nil {
+				return one, l, err
+			}
+		}
 	}
-	id, _, err := l.refers.ops.alike(tx, l.refers.ops.record(l.draft))
-	return linked{id: id}, err
+	if isFound || l.draft == nil {
+		return one, l, nil
+	}
+	var of int
+	if one.id, of, err = l.refers.ops.alike(tx, l.refers.ops.record(l.draft)); of > 1 {
+		for _, c := range l.by {
+			if nameFields[c.Target.by] {
+				one.notes = append(one.notes, severalAlike(l.refers, c, of))
+			}
+		}
+	}
+	return one, l, err
+}
+
+// without returns a link without the value of a field, and notes why.
+func (l *link) without(field, why string, notes *[]rows.Dropped) *link {
+	rest := *l
+	take(&rest.body, field)
+	p := rest.prepare()
+	rest.body, rest.draft = p.body, p.draft
+	for _, c := range l.by {
+		if c.Target.by == field {
+			*notes = append(*notes, rows.Dropped{Column: c.Column, Value: c.Text, Message: why})
+		}
+	}
+	return &rest
 }
 
 // reportMissing reports the values by which no record was found.
@@ -253,9 +323,10 @@ func (im *Importer) reportMissing(l *link, report func(rows.Dropped)) {
 	}
 }
 
-// named returns the id of a record in a list, such as a tag. It is created if that is allowed.
+// named returns the id of a record in a list, such as a tag. If name is the id of a record that does not exist here, shown is
+// its name. It is created if that is allowed.
 func (im *Importer) named(
-	tx *store.Tx, l *list, name shape.Value, known *found, report func(rows.Dropped),
+	tx *store.Tx, l *list, name, shown shape.Value, known *found, report func(rows.Dropped),
 ) (uuid.UUID, error) {
 	if name.Kind != shape.String {
 		report(rows.Dropped{Column: l.column, Value: name.Text, Message: "must be a string"})
@@ -268,6 +339,9 @@ func (im *Importer) named(
 	id, is, err := l.refers.byIDOrName(tx, name.Text, im.kind.Object)
 	if err != nil {
 		return uuid.Nil, err
+	}
+	if !is && isID(name.Text) && shown.Kind == shape.String && shown.Text != "" && !isID(shown.Text) {
+		return im.named(tx, l, shown, shape.Value{}, known, report)
 	}
 	if !is {
 		if l.refers.newNamed == nil || !im.mayCreate(l.refers) || isID(name.Text) {

@@ -99,7 +99,7 @@ func newOffice(t *testing.T) *office {
 	}
 	o.labels = record.Add(o.set, record.Rules[label]{
 		Object: "label", Entity: "labels", NameKey: named,
-		Unique: []store.Unique[label]{{Name: "name", Of: func(l *label) []byte { return named(l.Name, l.For) }, Taken: func(*label, uuid.UUID) error { return errBroken }}},
+		Unique: []store.Unique[label]{{Name: "name", Of: func(l *label) []byte { return named(l.Name, l.For) }, Taken: func(*label, []byte, uuid.UUID) error { return errBroken }}},
 		CheckReference: func(l *label, object string) string {
 			if l.For != object {
 				return "is for another"

@@ -125,6 +125,7 @@ type attempt struct {
 	dropped []rows.Dropped
 
 	id         uuid.UUID
+	ownID      string // see ownID, if the row has an id that does not exist here
 	added      bool
 	changes    []rows.Change
 	keptOptOut bool
@@ -145,7 +146,16 @@ func (a *attempt) run() error {
 	if len(refs.Members) > 0 {
 		draft = a.refer(draft, withoutEdits(refs))
 	}
-	id, exists, err := a.find(draft, links, report)
+	id, exists, err := a.findGiven(report)
+	if err == nil && !exists && a.ownID != "" {
+		body := shape.Value{Kind: shape.Object}
+		a.kind.withOwnID(a.record(draft), &body, a.ownID)
+		a.kind.accumulate(a.record(draft), &body, report)
+		draft = a.refer(draft, body)
+	}
+	if err == nil && !exists {
+		id, exists, err = a.find(draft, links, report)
+	}
 	if err != nil {
 		return err
 	}
@@ -156,6 +166,9 @@ func (a *attempt) run() error {
 		a.changes, err = a.change(a.tx, id, func(rec any) (shape.Value, error) { return a.edit(rec, refs) })
 	} else {
 		a.id, a.added, err = a.create(a.tx, draft)
+	}
+	if err == nil {
+		err = a.noteDoubt()
 	}
 	if err == nil && (a.added || len(a.changes) > 0) {
 		a.dry.touch(a.kind, a.id)
@@ -168,14 +181,18 @@ func (a *attempt) run() error {
 
 // edit returns what the row changes in a record.
 func (a *attempt) edit(rec any, refs shape.Value) (shape.Value, error) {
-	body, err := a.kind.withoutMergedID(a.tx, headOf(rec).ID, withoutID(a.item.body))
-	if err != nil {
-		return body, err
+	body := withoutID(a.item.body)
+	if a.kind.shape.Field(externalID) != nil {
+		var err error
+		if body, err = a.kind.withoutKnownID(a.tx, headOf(rec).ID, a.kind.idsOf(rec), body); err != nil {
+			return body, err
+		}
+		a.kind.withFurtherID(rec, &body)
+		a.kind.withOwnID(rec, &body, a.ownID)
 	}
 	if a.keptOptOut = a.keepsOptOut(rec, body); a.keptOptOut {
 		take(&body, a.optOut.Field)
 	}
-	a.withoutOtherID(rec, &body)
 	for _, m := range refs.Members {
 		if added := "add_" + m.Key; a.options.ExistingTags != ReplaceTags && a.columns.Target(added) != nil {
 			m.Key = added
@@ -187,7 +204,7 @@ func (a *attempt) edit(rec any, refs shape.Value) (shape.Value, error) {
 			a.keepFurther(rec, &body)
 			body = a.kind.onlyEmpty(rec, body)
 		}
-		a.accumulate(rec, &body)
+		a.kind.accumulate(rec, &body, func(d rows.Dropped) { a.dropped = append(a.dropped, d) })
 		return body, nil
 	}
 	if a.optOut.Field != "" && body.Get(a.optOut.Field).True && !a.hasOptedOut(rec) {
@@ -205,20 +222,16 @@ func (a *attempt) keepFurther(rec any, body *shape.Value) {
 		if a.kind.shape.Field(further) == nil || v.Kind != shape.String || own == "" || fold(own) == fold(v.Text) {
 			continue
 		}
-		list := shape.Value{Kind: shape.List, Items: []shape.Value{v}}
-		if given, has := take(body, further); has {
-			list.Items = append(list.Items, given.Items...)
-		}
-		set(body, further, list)
+		a.kind.addFurther(body, further, v)
 	}
 }
 
 // accumulate adds the entries that a record has in a list of texts to those of the row: an import removes none.
-func (a *attempt) accumulate(rec any, body *shape.Value) {
+func (k *kind) accumulate(rec any, body *shape.Value, report func(rows.Dropped)) {
 	body.Members = slices.Clone(body.Members)
 	for i := range body.Members {
 		m := &body.Members[i]
-		f := a.kind.shape.Field(m.Key)
+		f := k.shape.Field(m.Key)
 		if f == nil || !f.Accumulates() || m.Value.Kind != shape.List {
 			continue
 		}
@@ -232,7 +245,7 @@ func (a *attempt) accumulate(rec any, body *shape.Value) {
 			switch {
 			case isKnown:
 			case len(all) >= f.MaxLen:
-				a.dropped = append(a.dropped, rows.Dropped{Column: m.Key, Value: v.Text, Message: fmt.Sprintf("is too many: at most %d are kept", f.MaxLen)})
+				report(rows.Dropped{Column: m.Key, Value: v.Text, Message: fmt.Sprintf("is too many: at most %d are kept", f.MaxLen)})
 			default:
 				all = append(all, v)
 			}
@@ -296,26 +309,56 @@ func (im *Importer) optOutSkipped(tx *store.Tx, item *importItem) error {
 	if says.Kind != shape.Bool || !says.True || by.Kind != shape.String || by.Text == "" {
 		return nil
 	}
-	return im.optOut.Skipped(tx, by.Text)
+	return im.optOut.Skipped(tx, by.Text, im.isDoubtful(item))
 }
 
-// find returns the record that the item updates.
-func (a *attempt) find(draft any, links []linked, report func(rows.Dropped)) (id uuid.UUID, exists bool, err error) {
-	if given := a.item.body.Get("id"); given.Kind != shape.Absent {
-		if id, err := shape.ParseID(given.Text); err == nil {
-			if a.kind.table.Has(a.tx, id) {
-				return id, true, nil
-			}
-			if survivor, merged, err := a.kind.Survivor(a.tx, id); merged || err != nil {
-				return id, false, cmp.Or(err, error(fault.New(fault.NotFound, "id: %s was merged into %s", id, survivor)))
-			}
+// isDoubtful reports whether what an item says about opting out could not be read.
+func (im *Importer) isDoubtful(item *importItem) bool {
+	return slices.ContainsFunc(item.cells, func(c rows.Cell[*target]) bool { return c.Doubtful && c.Target.Member == im.optOut.Field })
+}
+
+// noteDoubt notes how sure the opt-out of the record is.
+func (a *attempt) noteDoubt() error {
+	says := a.item.body.Get(a.optOut.Field)
+	if a.optOut.Doubt == nil || says.Kind != shape.Bool || !says.True {
+		return nil
+	}
+	isNew := a.added || slices.ContainsFunc(a.changes, func(c rows.Change) bool { return c.Field == a.optOut.Field })
+	isDoubtful := a.isDoubtful(a.item)
+	if isDoubtful && !isNew {
+		return nil // somebody else has opted it out
+	}
+	return a.optOut.Doubt(a.tx, a.id, isDoubtful)
+}
+
+// findGiven returns the record with the id of the row.
+func (a *attempt) findGiven(report func(rows.Dropped)) (id uuid.UUID, exists bool, err error) {
+	given := a.item.body.Get("id")
+	if given.Kind == shape.Absent {
+		return uuid.Nil, false, nil
+	}
+	if id, err := shape.ParseID(given.Text); err == nil {
+		if a.kind.table.Has(a.tx, id) {
+			return id, true, nil
 		}
-		for _, c := range a.item.cells {
-			if c.Target.Member == "id" {
-				report(rows.Dropped{Column: c.Column, Value: c.Text, Message: "does not exist"})
-			}
+		if survivor, merged, err := a.kind.Survivor(a.tx, id); merged || err != nil {
+			return id, false, cmp.Or(err, error(fault.New(fault.NotFound, "id: %s was merged into %s", id, survivor)))
+		}
+		if a.columns.IsOwn() && a.kind.shape.Field(otherIDs) != nil {
+			a.ownID = ownID(given.Text)
+			return a.kind.findByID(a.tx, a.ownID)
 		}
 	}
+	for _, c := range a.item.cells {
+		if c.Target.Member == "id" {
+			report(rows.Dropped{Column: c.Column, Value: c.Text, Message: "does not exist"})
+		}
+	}
+	return uuid.Nil, false, nil
+}
+
+// find returns the record that the row means by its other values.
+func (a *attempt) find(draft any, links []linked, report func(rows.Dropped)) (id uuid.UUID, exists bool, err error) {
 	for _, field := range a.match {
 		for i, v := range append([]shape.Value{a.item.body.Get(field)}, a.item.body.Get(rows.Further(field)).Items...) {
 			if v.Kind != shape.String || v.Text == "" || !a.mayFind(field, v.Text) || i > 0 && a.identity != nil && a.identity.IsShared(v.Text) {
@@ -335,19 +378,25 @@ func (a *attempt) find(draft any, links []linked, report func(rows.Dropped)) (id
 	if a.alike == nil || a.item.namesUnknown(links) {
 		return uuid.Nil, false, nil
 	}
-	return a.alike(a.tx, a.record(draft))
+	id, of, err := a.alike(a.tx, a.record(draft))
+	if of > 1 {
+		for _, c := range a.item.cells {
+			if nameFields[c.Target.Member] {
+				report(severalAlike(a.kind, c, of))
+				break
+			}
+		}
+	}
+	return id, of > 0, err
 }
 
-// withoutOtherID removes the external_id from the body of an update if the record was found by something else and has one
-// already: that one is never replaced by one of another system.
-func (a *attempt) withoutOtherID(rec any, body *shape.Value) {
-	given := body.Get(externalID)
-	if a.identity == nil || a.kind.shape.Field(externalID) == nil || given.Kind != shape.String || given.Text == "" {
-		return
-	}
-	if stored := a.kind.textField(externalID)(rec); stored != "" && rows.IDSystemOf(stored) != rows.IDSystemOf(given.Text) {
-		take(body, externalID)
-	}
+// nameFields are the fields with names by which Rules.Alike compares records.
+var nameFields = map[string]bool{"name": true, "last_name": true}
+
+// severalAlike says that more than one record has the name of a row.
+func severalAlike(k *kind, c rows.Cell[*target], of int) rows.Dropped {
+	message := fmt.Sprintf("is the name of %d %s; the one that has most in common with the row was taken", of, strings.ReplaceAll(k.Entity, "_", " "))
+	return rows.Dropped{Column: c.Column, Value: c.Text, Message: message, Notice: true}
 }
 
 // isSure reports whether the caller has said by which field records are found, so that what it finds is believed.
@@ -356,7 +405,7 @@ func (a *attempt) isSure() bool { return len(a.match) == 1 || a.identity == nil 
 // findByExternalID finds the record with an external id. One that is about somebody else is an error. An id with the name of a
 // system also finds the one without it, and the other way round, if the rest agrees.
 func (a *attempt) findByExternalID(text string, draft any) (uuid.UUID, bool, error) {
-	id, exists, err := a.kind.Find(a.tx, externalID, text)
+	id, exists, err := a.kind.findByID(a.tx, text)
 	if exists {
 		_, isOwn := a.kind.table.Find(a.tx, externalID, []byte(shape.Fold(text)))
 		a.fillsOnly = !isOwn
@@ -364,39 +413,14 @@ func (a *attempt) findByExternalID(text string, draft any) (uuid.UUID, bool, err
 	if err != nil || exists && a.isSure() {
 		return id, exists, err
 	}
-	if exists {
-		agrees, differs, stored, err := a.agrees(id, draft)
-		if err == nil && !agrees && differs {
-			err = a.identity.errConflict(text, stored, a.identity.Of(a.record(draft)))
-		}
-		return id, true, err
+	if !exists {
+		return a.kind.findSpelled(a.tx, text, a.record(draft))
 	}
-	if a.identity == nil {
-		return id, false, nil
+	agrees, differs, stored, err := a.kind.agrees(a.tx, id, a.record(draft))
+	if err == nil && !agrees && differs {
+		err = fault.New(fault.ValidationFailed, "%s", a.identity.conflict(text, stored, a.identity.Of(a.record(draft))))
 	}
-	n := 0
-	for _, other := range rows.OtherSpellings(text) {
-		one, is, err := a.kind.Find(a.tx, externalID, other)
-		if err != nil {
-			return id, false, err
-		}
-		if is {
-			id, n = one, n+1
-		}
-	}
-	if n != 1 {
-		return uuid.Nil, false, nil
-	}
-	agrees, _, _, err := a.agrees(id, draft)
-	return id, agrees, err
-}
-
-// agrees compares the record that a row may mean with the row.
-func (a *attempt) agrees(id uuid.UUID, draft any) (agrees, differs bool, stored string, err error) {
-	if stored, err = a.kind.describe(a.tx, id); err == nil {
-		agrees, differs = a.identity.Agrees(stored, a.identity.Of(a.record(draft)))
-	}
-	return agrees, differs, stored, err
+	return id, true, err
 }
 
 // findBy finds the record with a value in a match field that the row may be about. Of several it is the oldest one that fits, or
@@ -473,13 +497,12 @@ func (item *importItem) namesUnknown(links []linked) bool {
 // mayBe reports whether a record that was found by a field may be the one that the row means. With MatchAuto it is not
 // if both have external ids that tell them apart.
 func (a *attempt) mayBe(id uuid.UUID, field string) (bool, error) {
-	own := a.item.body.Get(externalID)
-	if field == externalID || len(a.match) == 1 || own.Kind != shape.String || own.Text == "" {
+	own := append(a.item.body.Get(otherIDs).Texts(), a.item.body.Get(externalID).Text, a.ownID)
+	if field == externalID || len(a.match) == 1 || !slices.ContainsFunc(own, func(id string) bool { return id != "" }) {
 		return true, nil
 	}
-	_, public, err := a.tx.Reader(a.kind.table.Name()).Public(id)
-	stored := shape.NewMembers(string(public))
-	return err == nil && !AreApart(stored.Text(`"external_id":"`), own.Text), err
+	stored, err := a.kind.storedIDs(a.tx, id)
+	return err == nil && !AreApart(stored, own), err
 }
 
 // mayFind reports whether a row finds records by a text.

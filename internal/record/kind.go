@@ -68,7 +68,8 @@ type rules struct {
 	revive              func(tx *store.Tx, rec any, force bool) error
 	isMinor             func(c *store.Change) bool
 	inUse               func(tx *store.Tx, id uuid.UUID, use Use) (bool, error)
-	mayUndo             func(tx *store.Tx, rec any, field string, to jsontext.Value) (bool, error)
+	mayUndo             func(tx *store.Tx, operation uuid.UUID, rec any, field string, to jsontext.Value) (bool, error)
+	takeBack            func(tx *store.Tx, operation, id uuid.UUID) error
 	sourceOf            func(rec any) string
 	trashOf             string // the entity whose deleted records these are
 }
@@ -82,13 +83,13 @@ func untyped[T any](r *Rules[T]) rules {
 		newExample: &fresh, triggers: r.Triggers, match: r.Match, matchesToo: r.MatchesToo, identifies: r.Identifies, entries: r.Entries, updateTogether: r.UpdateTogether, nameKey: r.NameKey, newNamed: r.NewNamed, customs: r.Customs,
 	}
 	u.hasTrash, u.setsOf, u.mayRestore = r.HasTrash, r.SetsOf, r.MayRestore
-	u.inUse, u.forget, u.isMinor = r.InUse, r.Forget, r.IsMinor
+	u.inUse, u.forget, u.isMinor, u.takeBack = r.InUse, r.Forget, r.IsMinor, r.TakeBack
 	if r.Revive != nil {
 		u.revive = func(tx *store.Tx, rec any, force bool) error { return r.Revive(tx, rec.(*T), force) }
 	}
 	if r.MayUndo != nil {
-		u.mayUndo = func(tx *store.Tx, rec any, field string, to jsontext.Value) (bool, error) {
-			return r.MayUndo(tx, rec.(*T), field, to)
+		u.mayUndo = func(tx *store.Tx, operation uuid.UUID, rec any, field string, to jsontext.Value) (bool, error) {
+			return r.MayUndo(tx, operation, rec.(*T), field, to)
 		}
 	}
 	if r.Losses != nil {

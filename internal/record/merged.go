@@ -17,6 +17,7 @@ type merged struct {
 	Into       uuid.UUID  `json:"into"` // may have been merged since
 	At         shape.Time `json:"at"`
 	ExternalID string     `json:"external_id,omitzero"`
+	OtherIDs   []string   `json:"other_external_ids,omitzero"`
 	Source     string     `json:"source,omitzero"` // see Rules.SourceOf
 
 	// Original is the whole record as it was, until the merge can no longer be undone.
@@ -33,7 +34,14 @@ const (
 func newMerged(entity string) *store.Table[merged] {
 	return store.NewTable(entity+"-merged", nil, []store.Key[merged]{
 		{Name: mergedInto, Of: func(_ *store.Tx, m *merged) ([][]byte, error) { return [][]byte{m.Into[:]}, nil }},
-		store.TextKey(externalID, func(m *merged) string { return shape.Fold(m.ExternalID) }),
+		{Name: externalID, Of: func(_ *store.Tx, m *merged) (keys [][]byte, err error) {
+			for _, id := range append([]string{m.ExternalID}, m.OtherIDs...) {
+				if id != "" {
+					keys = append(keys, []byte(shape.Fold(id)))
+				}
+			}
+			return keys, nil
+		}},
 		store.TextKey(mergedSource, func(m *merged) string { return m.Source }),
 	}).Unlogged()
 }
@@ -44,7 +52,7 @@ func (k *Kind[T]) toMerged(tx *store.Tx, old *store.Doc[T], into uuid.UUID) erro
 	if err != nil {
 		return err
 	}
-	m := merged{Into: into, At: shape.At(tx.Now()), ExternalID: k.textField(externalID)(&old.Record)}
+	m := merged{Into: into, At: shape.At(tx.Now()), ExternalID: k.textField(externalID)(&old.Record), OtherIDs: k.further(externalID, &old.Record)}
 	if k.sourceOf != nil {
 		m.Source = k.sourceOf(&old.Record)
 	}
@@ -164,24 +172,6 @@ func (k *kind) findMerged(tx *store.Tx, key, value string) (uuid.UUID, bool, err
 		return uuid.Nil, false, err
 	}
 	return k.Survivor(tx, id)
-}
-
-// withoutMergedID returns the body of an update of a record without its external_id, if that is one by which Find
-// finds the record because another was merged into it. The record keeps its own.
-func (k *kind) withoutMergedID(tx *store.Tx, id uuid.UUID, body shape.Value) (shape.Value, error) {
-	given := body.Get(externalID)
-	if given.Kind != shape.String || k.merged == nil || k.merged.Count(tx) == 0 {
-		return body, nil
-	}
-	text := shape.Fold(given.Text)
-	if _, taken := k.table.Find(tx, externalID, []byte(text)); taken {
-		return body, nil
-	}
-	survivor, found, err := k.findMerged(tx, externalID, text)
-	if err == nil && found && survivor == id {
-		take(&body, externalID)
-	}
-	return body, err
 }
 
 // FindMergedSource returns the record that lives on for a record with the given Rules.SourceOf that was merged.

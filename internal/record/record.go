@@ -115,10 +115,11 @@ type Rules[T any] struct {
 	MayRestore   func(tx *store.Tx, id uuid.UUID, trashed, restored []byte, force bool) error
 	AfterRestore func(tx *store.Tx, rec *T, sets []uuid.UUID) error
 	// InUse reports whether a record that an operation added is in use since, so that undoing the operation leaves it.
-	// MayUndo reports whether undoing an operation may set a field of a
-	// record to a value. Both may be nil.
-	InUse   func(tx *store.Tx, id uuid.UUID, use Use) (bool, error)
-	MayUndo func(tx *store.Tx, rec *T, field string, to jsontext.Value) (bool, error)
+	// MayUndo reports whether undoing an operation may set a field of a record to a value. TakeBack is called before a record
+	// is deleted that the operation added. All may be nil.
+	InUse    func(tx *store.Tx, id uuid.UUID, use Use) (bool, error)
+	MayUndo  func(tx *store.Tx, operation uuid.UUID, rec *T, field string, to jsontext.Value) (bool, error)
+	TakeBack func(tx *store.Tx, operation, id uuid.UUID) error
 	// CanMerge makes Merge possible. SourceOf returns another id by which merged records are found, or "". It
 	// may be nil.
 	CanMerge bool
@@ -220,7 +221,7 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 		keys = append(keys, store.TextKey(AlikeKey, r.Alike.Key).At(r.Alike.Version))
 	}
 	if k.shape.Field(externalID) != nil {
-		unique = append(unique, externalIDs[T](k.textField(externalID)))
+		unique = append(unique, externalIDs[T](&k.kind))
 	}
 	var customs func(*store.Tx) (*filter.CustomFields, error)
 	if k.shape.HasCustom() {
@@ -260,7 +261,7 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 	k.ops = importingOf(k, ImportRules[T]{})
 	k.ops.identity = r.Identity
 	if r.Alike != nil {
-		k.ops.alike = func(tx *store.Tx, rec any) (uuid.UUID, bool, error) { return k.alike(tx, r.Alike, rec.(*T)) }
+		k.ops.alike = func(tx *store.Tx, rec any) (uuid.UUID, int, error) { return k.alike(tx, r.Alike, rec.(*T)) }
 		k.ops.nameOf = func(rec any) string { return r.Alike.Key(rec.(*T)) }
 	}
 	set.kinds = append(set.kinds, &k.kind)

@@ -212,7 +212,14 @@ func (k *Kind[T]) takeAway(tx *store.Tx, u *Undoing, id uuid.UUID, isNew bool) (
 			return Reversal{InUse: true}, err
 		}
 	}
-	err := tx.Try(func() error { return k.Delete(tx, id, nil) })
+	err := tx.Try(func() error {
+		if k.takeBack != nil {
+			if err := k.takeBack(tx, u.Operation, id); err != nil {
+				return err
+			}
+		}
+		return k.Delete(tx, id, nil)
+	})
 	if err != nil {
 		_, err = refusal(err)
 		return Reversal{InUse: true}, err

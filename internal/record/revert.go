@@ -162,7 +162,7 @@ func (k *Kind[T]) leaveOut(tx *store.Tx, u *Undoing, rec *T, wanted fieldValues,
 			continue
 		}
 		if k.mayUndo != nil {
-			may, err := k.mayUndo(tx, rec, name, wanted[name])
+			may, err := k.mayUndo(tx, u.Operation, rec, name, wanted[name])
 			if err != nil {
 				return err
 			}

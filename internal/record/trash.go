@@ -199,6 +199,9 @@ func (k *Kind[T]) putBack(
 	was := rec
 	if f := k.shape.Field(externalID); withoutID && f != nil {
 		f.Set(&rec, shape.Text(""))
+		if others := k.shape.Field(otherIDs); others != nil {
+			others.Set(&rec, []string{})
+		}
 	}
 	if _, err := k.set.DropReferences(tx, k.table.Name(), &rec); err != nil {
 		return doc, nil, err

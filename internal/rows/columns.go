@@ -22,6 +22,7 @@ type targeting interface {
 type Fields[T any] struct {
 	Entity  string
 	Targets map[string]T // by name
+	Own     map[string]T // further ones that only an export of this service has
 	Year    int          // the present one: nothing is founded after the next
 	// IsReadOnly reports whether name is a field that tables cannot set, because the service sets it. Such
 	// columns are ignored without a warning.
@@ -46,6 +47,7 @@ type Columns[T targeting] struct {
 	members   map[string]*column[T] // of JSON, by path
 	paths     []string              // of members
 	mapped    map[string]bool       // the members that the mapping sets
+	sets      map[T]bool            // what the columns so far set
 	objects   map[string]bool       // the paths of nested objects
 	ignored   map[string]bool
 	warned    []string // the first ignored columns
@@ -75,6 +77,8 @@ type Cell[T any] struct {
 	Column string
 	Text   string // as the file has it
 	Value  shape.Value
+	// Doubtful says that the value is an opt-out only because it is there and could not be read.
+	Doubtful bool
 }
 
 // maxWarnings is the number of ignored columns that are reported by name.
@@ -94,11 +98,8 @@ type Writing struct {
 // *fault.Error with the paths mapping, locale and date_order.
 func NewColumns[T targeting](t *Reader, mapping map[string]string, how Writing, fields Fields[T]) (*Columns[T], error) {
 	c := &Columns[T]{
-		fields: fields, mapping: mapping, dateOrder: how.DateOrder, delimiter: t.comma, columns: t.Columns, names: namesOf(fields),
-		members: map[string]*column[T]{}, mapped: map[string]bool{}, objects: map[string]bool{}, ignored: map[string]bool{},
-	}
-	for _, target := range fields.Targets {
-		target.target().thisYear = fields.Year
+		mapping: mapping, dateOrder: how.DateOrder, delimiter: t.comma, columns: t.Columns,
+		members: map[string]*column[T]{}, mapped: map[string]bool{}, sets: map[T]bool{}, objects: map[string]bool{}, ignored: map[string]bool{},
 	}
 	if !slices.Contains([]string{"", dayFirst, monthFirst}, how.DateOrder) {
 		return nil, invalid("date_order", "%q is not one of: dmy, mdy", shorten(how.DateOrder))
@@ -110,6 +111,17 @@ func NewColumns[T targeting](t *Reader, mapping map[string]string, how Writing, 
 		}
 		c.locale = &style
 	}
+	sample, keys := t.Sample(), t.Columns
+	if keys == nil && len(sample) > 0 {
+		keys = keysOf(sample[0].Object)
+	}
+	if c.plain = isOwnExport(keys); c.plain {
+		fields.Targets = joined(fields.Targets, fields.Own)
+	}
+	for _, target := range fields.Targets {
+		target.target().thisYear = fields.Year
+	}
+	c.fields, c.names = fields, namesOf(fields)
 	if err := c.checkMapping(); err != nil {
 		return nil, err
 	}
@@ -119,19 +131,19 @@ func NewColumns[T targeting](t *Reader, mapping map[string]string, how Writing, 
 			c.objects[object] = true
 		}
 	}
-	sample := t.Sample()
 	if t.Columns == nil {
-		c.plain = len(sample) > 0 && isOwnExport(keysOf(sample[0].Object))
 		for i := range sample {
 			c.survey(&sample[i])
 		}
 		c.decide()
 		return c, nil
 	}
-	c.plain = isOwnExport(t.Columns)
 	c.place(sample)
 	return c, nil
 }
+
+// IsOwn reports whether this service exported the table.
+func (c *Columns[T]) IsOwn() bool { return c.plain }
 
 // Target returns the field with a name, or a zero T.
 func (c *Columns[T]) Target(field string) T { return c.fields.Targets[field] }
@@ -225,6 +237,7 @@ func (c *Columns[T]) Warnings() []string {
 	for _, name := range c.warned {
 		shown := shorten(name)
 		switch {
+		case slices.ContainsFunc(c.questions, func(q Question) bool { return q.Column == shown }):
 		case name == "":
 			list = append(list, "a column without a name was ignored")
 		case c.names.find(name) != nil:
@@ -273,7 +286,7 @@ type reading[T targeting] struct {
 
 // furtherFields are the fields that take the values that are left over when several columns, or several values of one,
 // could set a field.
-var furtherFields = map[string]string{"email": "other_emails", "phone_number": "other_phones"}
+var furtherFields = map[string]string{"email": "other_emails", "phone_number": "other_phones", externalID: "other_external_ids"}
 
 // Further returns the field that takes the values of a field that are left over, or "".
 func Further(field string) string { return furtherFields[field] }
@@ -320,7 +333,7 @@ func (r *reading[T]) text(p *column[T], raw, text string) {
 
 // add adds a value. Of several columns the best has the word, and any of them that says yes.
 func (r *reading[T]) add(p *column[T], raw string, v shape.Value) {
-	cell := Cell[T]{Target: p.target, Column: p.name, Text: raw, Value: v}
+	cell := Cell[T]{Target: p.target, Column: p.name, Text: raw, Value: v, Doubtful: p.isFlag && v.True && p.isUnreadable(raw)}
 	i := -1
 	if p.isShared {
 		i = slices.IndexFunc(r.cells, func(c Cell[T]) bool { return c.Target == p.target })
@@ -329,7 +342,7 @@ func (r *reading[T]) add(p *column[T], raw string, v shape.Value) {
 		r.cells, r.ranks = append(r.cells, cell), append(r.ranks, p.rank)
 		return
 	}
-	isYes := v.Kind == shape.Bool && v.True && !r.cells[i].Value.True
+	isYes := v.Kind == shape.Bool && v.True && (!r.cells[i].Value.True || r.cells[i].Doubtful && !cell.Doubtful)
 	isNo := v.Kind == shape.Bool && !v.True && r.cells[i].Value.True
 	if p.rank < r.ranks[i] && !isNo || isYes {
 		r.cells[i], cell, r.ranks[i] = cell, r.cells[i], p.rank
@@ -340,8 +353,23 @@ func (r *reading[T]) add(p *column[T], raw string, v shape.Value) {
 // finish adds what follows from all columns.
 func (r *reading[T]) finish() {
 	r.splitFullName()
+	r.placeCity()
 	for _, f := range r.further {
 		r.leave(f)
+	}
+}
+
+// placeCity takes the city of a row for its location if no column of the table says that.
+func (r *reading[T]) placeCity() {
+	city, hasCity := r.c.fields.Targets["city"]
+	location, hasLocation := r.c.fields.Targets["location"]
+	if !hasCity || !hasLocation || r.c.plain || r.c.sets[location] {
+		return
+	}
+	if i := slices.IndexFunc(r.cells, func(c Cell[T]) bool { return c.Target == city }); i >= 0 {
+		cell := r.cells[i]
+		cell.Target = location
+		r.cells = append(r.cells, cell)
 	}
 }
 
@@ -353,7 +381,12 @@ func (r *reading[T]) leave(f Cell[T]) {
 	if f.Value.Kind == shape.Bool || slices.ContainsFunc(r.cells, isSame) {
 		return
 	}
-	t, has := r.c.fields.Targets[furtherFields[f.Target.target().Column]]
+	of := f.Target.target().Column
+	t, has := r.c.fields.Targets[furtherFields[of]]
+	if of == externalID { // ids of no system may be those of anything
+		id := SystemID(IDSystem(f.Column), show(f.Value))
+		f.Value, has = str(id), has && IDSystemOf(id) != ""
+	}
 	if !has {
 		r.dropped = append(r.dropped, Dropped{Column: f.Column, Message: otherColumn, Notice: true})
 		return
@@ -455,7 +488,7 @@ func (c *Columns[T]) member(path string) *column[T] {
 	if p.target == none {
 		c.ignore(path)
 	} else {
-		p.noteTarget(p.target.target())
+		c.noteTarget(p)
 	}
 	if len(c.members) < 10_000 { // every line may have other keys
 		c.members[path] = p

@@ -1,6 +1,9 @@
 package rows
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 // This file is the table of the names that columns have in the tables of other programs. To have a column
 // recognized, add its name to the list of its field. Names are compared without case, accents, spaces and
@@ -29,7 +32,7 @@ func headersOf(entity string) map[string][]string {
 	return nil
 }
 
-func joined(a, b map[string][]string) map[string][]string {
+func joined[V any](a, b map[string]V) map[string]V {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
 	return all
@@ -82,15 +85,27 @@ var personHeaders = map[string][]string{
 		"Person LinkedIn", "LinkedIn Bio", "LinkedIn Contact Profile URL", "hs_linkedin_url", "linkedInProfileUrl", "profileUrl", "Profile URL", "defaultProfileUrl", "Linkedin URL Public", "LinkedIn_URL__c", "Public profile URL", "Person - LinkedIn", "URL",
 		"LinkedIn Contact URL", "LinkedIn Contact Profile", "Prospect LinkedIn URL", "linkedinProfileUrl", "linkedinProfile", "LinkedIn URL (person)", "Personal LinkedIn", "Profil LinkedIn URL", "LinkedIn-Profil-URL", "LinkedIn__c", "Sales Navigator URL",
 	},
-	"location": {
-		"Location", "City", "Ort", "Stadt", "Wohnort", "Standort", "Ville", "Lieu", "Localisation", "Ciudad", "Localidad", "Ubicación", "Población",
-		"Mailing City", "MailingCity", "Person - City", "Contact City", "Lead location", "Geography", "Region",
-		"Person City", "Contact Location", "linkedinProfileLocation", "Business City", "Ort geschäftlich", "Ville (bureau)", "Ciudad de trabajo", "Ciudad del trabajo", "Address 1 - City", "Home City",
-	},
 }
+
+// personLocations and personCities are the names of columns with the place of a person. People of the catalog have no city of
+// their own.
+var (
+	personLocations = []string{
+		"Location", "Standort", "Lieu", "Localisation", "Ubicación", "Lead location", "Geography", "Region", "Contact Location", "linkedinProfileLocation", "Person Location",
+	}
+	personCities = []string{
+		"City", "Ort", "Stadt", "Wohnort", "Ville", "Ciudad", "Localidad", "Población", "Mailing City", "MailingCity", "Person - City", "Contact City", "Person City",
+		"Business City", "Ort geschäftlich", "Ville (bureau)", "Ciudad de trabajo", "Ciudad del trabajo", "Address 1 - City", "Home City", "Ort privat",
+	}
+	personCountries = []string{
+		"Country", "Country/Region", "Land", "Staat", "Pays", "País", "Mailing Country", "MailingCountry", "Person Country", "Contact Country", "Person - Country", "Land/Region", "Pays/Région", "País/región", "País o región",
+		"Business Country/Region", "Business Country", "Land/Region geschäftlich", "Pays/Région (bureau)", "País o región de trabajo", "País/región del trabajo", "Address 1 - Country", "Home Country",
+	}
+)
 
 // contactHeaders are the names of further columns of tables of contacts, among them those of the account.
 var contactHeaders = map[string][]string{
+	"location": personLocations, "city": personCities, "country": personCountries,
 	"notes": {
 		"Notes", "Note", "Comment", "Comments", "Notiz", "Notizen", "Bemerkung", "Bemerkungen", "Kommentar", "Anmerkung", "Anmerkungen", "Remarque", "Remarques", "Commentaire", "Commentaires", "Nota", "Notas", "Observaciones", "Comentario", "Comentarios",
 		"Person - Notes",
@@ -146,7 +161,7 @@ var contactHeaders = map[string][]string{
 		"Company Annual Revenue", "Revenue range", "Company Revenue Range",
 	},
 	"account_country": {
-		"Company Country", "Account Country", "Country", "Country/Region", "Land", "Staat", "Pays", "País", "Mailing Country", "MailingCountry", "Billing Country", "Company HQ Country", "HQ Country", "Land/Region", "Pays/Région", "País/región", "País o región", "Business Country/Region", "Business Country", "Land/Region geschäftlich", "Pays/Région (bureau)", "País o región de trabajo", "País/región del trabajo", "Address 1 - Country",
+		"Company Country", "Account Country", "Billing Country", "Company HQ Country", "HQ Country", "Organization - Country", "Country (Company)", "Land (Firma)", "Pays (entreprise)", "País (empresa)",
 	},
 	"account_location": {
 		"Company City", "Account City", "Company location", "companyLocation", "Firmensitz", "Company HQ City", "HQ City", "Company HQ Location", "Headquarters",
@@ -166,7 +181,8 @@ var catalogPersonHeaders = map[string][]string{
 	"company_website": contactHeaders["account_website"],
 	"seniority":       {"Seniority", "Seniority level", "Management level", "Hierarchieebene", "Karrierestufe", "Niveau hiérarchique", "Nivel jerárquico", "Antigüedad"},
 	"department":      {"Department", "Departments", "Abteilung", "Bereich", "Service", "Département", "Departamento", "Área"},
-	"country":         {"Country", "Country/Region", "Land", "Pays", "País", "Mailing Country"},
+	"country":         personCountries,
+	"location":        slices.Concat(personLocations, personCities),
 }
 
 // companyHeaders are the names of columns of tables of companies.

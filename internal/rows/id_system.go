@@ -16,6 +16,9 @@ var idColumns = map[string][]string{
 	"linkedin":  {"vmid"},
 }
 
+// externalID is the field with the id that a record has in another system.
+const externalID = "external_id"
+
 // salesforce is the system whose ids are recognized by their form.
 const salesforce = "salesforce"
 

@@ -97,16 +97,19 @@ func (p *column[T]) noteOptOut(text string) {
 		note(&e.words)
 		return
 	}
-	if !p.isFlag {
-		return
-	}
-	bare := strings.TrimSpace(text)
-	_, isBool := ParseBool(bare)
-	_, isDate := parseDate(bare, p.style)
-	if !isBool && !isDate && bare != "" && !isNoValue(bare, false) {
+	if p.isFlag && p.isUnreadable(text) {
 		e.count++
 		note(&e.unreadable)
 	}
+}
+
+// isUnreadable reports whether a value of a column of flags is neither a yes, a no, a date nor a word that opts out, and so opts
+// out only because it is there.
+func (p *column[T]) isUnreadable(text string) bool {
+	bare := strings.TrimSpace(text)
+	_, isBool := ParseBool(bare)
+	_, isDate := parseDate(bare, p.style)
+	return !isBool && !isDate && bare != "" && !isNoValue(bare, false) && !isOptOutWord(text)
 }
 
 // MappingRequired is the code of a question about a column that may have opt-outs. Its choices are fields that the column can

@@ -172,7 +172,7 @@ func (c *Columns[T]) place(sample []Row) {
 	for i := range c.places {
 		p := &c.places[i]
 		if p.target != none {
-			p.noteTarget(p.target.target())
+			c.noteTarget(p)
 		}
 		for _, v := range values[i] {
 			p.note(v)
@@ -223,8 +223,10 @@ func (c *Columns[T]) share(list []candidate) {
 	}
 }
 
-func (p *column[T]) noteTarget(t *Target) {
+func (c *Columns[T]) noteTarget(p *column[T]) {
+	t := p.target.target()
 	p.typ, p.isFlag, p.isStatus = t.Field.Type, t.OptOut, t.Status
+	c.sets[p.target] = true
 }
 
 // isFree reports whether a column may still set a field.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/crm"
 	"prospector/internal/operation"
 	"prospector/internal/record"
 	"prospector/internal/sequence"
@@ -17,7 +18,9 @@ import (
 // Portions returns everything that an organization may have in the store, in the order in which an export has it. The
 // organization comes first, and then what the keys of other records depend on.
 func (s *Service) Portions() []store.Portion {
-	steps := map[string]func() any{record.UnmergedStep: func() any { return new(record.Unmerged) }}
+	steps := map[string]func() any{
+		record.UnmergedStep: func() any { return new(record.Unmerged) }, crm.DoubtStep: func() any { return new(crm.Doubt) },
+	}
 	maps.Copy(steps, operation.Steps())
 	maps.Copy(steps, sequence.Steps())
 	portions := slices.Concat(

@@ -185,7 +185,7 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	}
 	s.Undos = undo.New(st, s.Kinds, s.Operations, undo.Options{
 		Steps: map[string]func(*store.Tx, json.RawMessage) error{
-			sequence.OwnershipStep: s.Sequences.RestoreOwnership, record.UnmergedStep: s.remerge,
+			sequence.OwnershipStep: s.Sequences.RestoreOwnership, record.UnmergedStep: s.remerge, crm.DoubtStep: s.CRM.RestoreDoubt,
 		},
 		Unmerged: func(tx *store.Tx, entity string, records []uuid.UUID) error {
 			if entity != s.CRM.Contacts.Entity {

@@ -40,6 +40,7 @@ func fillContact(c *crm.Contact, p *catalog.Person, account uuid.NullUUID) {
 	c.PhoneNumber = cmp.Or(c.PhoneNumber, p.PhoneNumber)
 	c.LinkedinURL = cmp.Or(c.LinkedinURL, p.LinkedinURL)
 	c.Location = cmp.Or(c.Location, p.Location)
+	c.Country = cmp.Or(c.Country, p.Country)
 }
 
 // updateRecord updates an existing record. If only its private origin changed (originChanged), the

@@ -17,9 +17,10 @@ export async function readMentioned({ fields }, changes) {
   /** @type {Record<string, string[]>} */
   const ids = { users: changes.map((c) => c.user_id) };
   for (const c of changes) {
-    for (const [key, { from, to }] of Object.entries(c.changes || {})) {
+    const values = [...Object.entries(c.changes || {}).map(([key, { from, to }]) => ({ key, of: [from, to].flat() })), ...(c.lost || []).map((/** @type {Item} */ l) => ({ key: l.field, of: [l.value] }))];
+    for (const { key, of } of values) {
       const f = fields.find((other) => other.key === key);
-      if (f?.type === 'reference' && key !== 'tags') (ids[f.reference || guessReference(key)] ??= []).push(...[from, to].flat());
+      if (f?.type === 'reference' && key !== 'tags') (ids[f.reference || guessReference(key)] ??= []).push(...of);
     }
   }
   await Promise.all(Object.entries(ids).map(([entity, all]) => resolveAll(entity, all).catch(() => {})));
@@ -50,11 +51,14 @@ const entry = (e) => html`<span>${e.type === 'message' ? html`<a dir="auto" href
   ${e.values?.map((/** @type {string} */ value) => html`<div class="soft wrap" dir="auto">${value}</div>`)}</span>`;
 
 /** The fields that a change changed, with their values before and after. @param {Item} model @param {Item} change @returns {string[]} */
-const valuesOf = (model, { changes }) => Object.entries(changes || {}).filter(([key]) => key !== 'updated_at').map(([key, { from, to }]) => {
-  const f = model.schema.fields.find((/** @type {Field} */ other) => other.key === key) || { key, label: words(key), type: '' };
+const valuesOf = (model, { changes, lost = [] }) => [...Object.entries(changes || {}).filter(([key]) => key !== 'updated_at').map(([key, { from, to }]) => {
+  const f = fieldOf(model, key);
   const [before, after] = differing(inText(model, f, from), inText(model, f, to));
   return t('{field}: {from} → {to}', { field: f.label, from: before, to: after });
-});
+}), ...lost.map((/** @type {Item} */ { field, value }) => t('Not taken over: {field} {value}', { field: fieldOf(model, field).label, value: inText(model, fieldOf(model, field), value) }))];
+
+/** @param {Item} model @param {string} key @returns {Field} */
+const fieldOf = (model, key) => model.schema.fields.find((/** @type {Field} */ other) => other.key === key) || /** @type {Field} */ ({ key, label: words(key), type: '' });
 
 /** A value in words. @param {Item} model @param {Field} f @param {any} value */
 function inText(model, f, value) {

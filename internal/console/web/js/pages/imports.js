@@ -59,7 +59,7 @@ export const newImportPage = {
   async load({ search }, _signal, previous) {
     const entity = Object.keys(kinds).find((name) => name === search.get('entity')) || 'contacts';
     const { fields } = await schemaOf(entity);
-    const model = Object.assign(previous || { file: null, abort: new AbortController() }, { entity, fields, form: new FormState({ match_on: 'auto', locale: 'auto', date_order: '', on_bad_value: 'drop_value', on_existing: 'overwrite', existing_tags: 'add', new_accounts: true }) });
+    const model = Object.assign(previous || { file: null, abort: new AbortController() }, { entity, fields, form: new FormState({ match_on: 'auto', id_system: 'auto', locale: 'auto', date_order: '', on_bad_value: 'drop_value', on_existing: 'overwrite', existing_tags: 'add', new_accounts: true }) });
     model.form.draw = () => changed(model);
     if (model.file) void choose(model, model.file);
     return model;
@@ -162,12 +162,13 @@ function newField(model, { name, samples }) {
 }
 
 /** @param {Item} model */
-function options({ form, entity }) {
+function options({ form, entity, mapping }) {
   if (entity === 'suppressions') return null;
   const isContacts = entity === 'contacts';
   const option = (/** @type {string} */ value, /** @type {string} */ label) => ({ value, label });
   return section(t('Options'), html`<div class="columns">
     ${field(form, { name: 'match_on', label: t('A row updates the record with the same'), required: true, help: form.values.match_on === 'auto' ? (isContacts ? t('external ID, else email, LinkedIn URL, or name and account') : t('external ID, else website, or name and country')) : '', options: [option('auto', t('Whatever it has')), ...(isContacts ? ['external_id', 'email', 'linkedin_url'] : ['external_id', 'website']).map((key) => option(key, words(key))), option('none', t('Nothing: every row is a new record'))] })}
+    ${/external_id/.test(Object.values(mapping).join()) && field(form, { name: 'id_system', label: t('Its ids are those of'), required: true, options: [option('auto', t('Recognized by column')), ...['hubspot', 'pipedrive', 'salesforce', 'apollo', 'linkedin'].map((key) => option(key, words(key))), option('none', t('No system: a number of your own'))] })}
     ${form.values.match_on !== 'none' && field(form, { name: 'on_existing', label: t('In a record that exists'), required: true, options: [option('overwrite', t('Replace values with those of the row')), option('fill_empty', t('Fill only what is empty')), option('skip', t('Change nothing: leave out the row'))] })}
     ${form.values.match_on !== 'none' && form.values.on_existing !== 'skip' && field(form, { name: 'existing_tags', label: t('Its tags'), required: true, options: [option('add', t('Keep them, and add those of the row')), option('replace', t('Replace them with those of the row'))] })}
     ${field(form, { name: 'locale', label: t('Numbers and dates are written as in'), required: true, options: [['auto', t('Recognized by column')], ['en-US', t('English (US): 1,250.50, 11/03/2025')], ['en-GB', t('English (UK): 1,250.50, 03/11/2025')], ['de', t('German: 1.250,50, 03.11.2025')], ['fr', t('French: 1 250,50, 03/11/2025')], ['es', t('Spanish: 1.250,50, 03/11/2025')]].map(([value, label]) => option(value, label)) })}
@@ -179,7 +180,7 @@ function options({ form, entity }) {
 /** What an import takes. @param {Item} model @param {boolean} dry_run */
 function optionsOf({ entity, inspection, mapping, chosen, reading, form: { values: v } }, dry_run) {
   return {
-    entity, dry_run, ...reading, ...(entity === 'suppressions' ? {} : { match_on: v.match_on, on_existing: v.on_existing, existing_tags: v.existing_tags }), on_bad_value: v.on_bad_value, ...(v.locale === 'auto' ? {} : { locale: v.locale }), ...(v.date_order && { date_order: v.date_order }),
+    entity, dry_run, ...reading, ...(entity === 'suppressions' ? {} : { match_on: v.match_on, on_existing: v.on_existing, existing_tags: v.existing_tags, ...(v.id_system === 'auto' ? {} : { id_system: v.id_system }) }), on_bad_value: v.on_bad_value, ...(v.locale === 'auto' ? {} : { locale: v.locale }), ...(v.date_order && { date_order: v.date_order }),
     mapping: Object.fromEntries(inspection.columns.filter((/** @type {Item} */ c) => mapping[c.name] !== (c.field || '') || chosen[c.name]).map((/** @type {Item} */ c) => [c.name, mapping[c.name]])),
     create_missing: [...(v.new_tags ? ['tags'] : []), ...(v.new_accounts && entity === 'contacts' ? ['accounts'] : [])], tags: listOf(v.tags),
   };

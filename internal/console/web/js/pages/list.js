@@ -11,7 +11,7 @@ import { body, decode, encode, partsOf } from '../query.js';
 import { go, link, setSearch } from '../router.js';
 import { may, origin, prefer, session, update } from '../state.js';
 import { number, t, why } from '../text.js';
-import { actions, create, deleteView, exportCSV, saveView } from './actions.js';
+import { actions, create, deleteView, exportCSV, exportExcel, saveView } from './actions.js';
 import { createAudience } from './audience.js';
 import { entities, tagsFor, valueAt, withTags } from './entities.js';
 
@@ -266,7 +266,7 @@ const newButton = (model) => button(t('New {kind}', { kind: model.kind.one }), (
 /** The actions of the page, in the palette too. @param {ListModel} model @returns {Action[]} */
 function actionsOf(model) {
   return [
-    ...(model.kind.canExport ? [{ label: t('Export as CSV'), act: () => exportCSV(model) }] : []),
+    ...(model.kind.canExport ? [{ label: t('Export as CSV'), act: () => exportCSV(model) }, { label: t('Export for Excel'), act: () => exportExcel(model) }] : []),
     ...(model.kind.actions?.includes('merge') ? [{ label: t('Find duplicates'), act: () => go(`${model.kind.path}/duplicates`) }] : []),
     ...(model.kind.entity === 'contacts' && may('write') ? [{ label: t('Save as audience…'), act: () => createAudience(model.view) }] : []),
     { label: t('Copy as request'), act: () => copy(asCurl(model)) },

@@ -142,7 +142,7 @@ function display(model, f, value) {
 const isTime = (model, key) => model.schema.fields.find((/** @type {Field} */ f) => f.key === key)?.type === 'datetime';
 
 /** Whether a field is a list of texts, which is written with commas. @param {string} key */
-const isTexts = (key) => key === 'other_emails' || key === 'other_phones';
+const isTexts = (key) => /^other_(emails|phones|external_ids)$/.test(key);
 
 /** @param {Item} model @param {string} key @param {any} value */
 function edit(model, key, value) {
