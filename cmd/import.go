@@ -366,12 +366,13 @@ func showImport(c *cobra.Command, entity string, r admin.ImportResult) error {
 			showChanges(w, r.Changes)
 		}
 	})
+	onExisting, _ := c.Flags().GetString("on-existing")
 	switch {
 	case err == nil && len(r.Questions) > 0:
 		return asked(r.Questions)
 	case err == nil && r.Failed != "":
 		return fmt.Errorf("the import stopped early: %s; %d rows were added and %d updated before and are kept", r.Failed, r.Added, r.Updated)
-	case err != nil || r.Added+r.Updated+r.Unchanged > 0:
+	case err != nil || r.Added+r.Updated+r.Unchanged > 0 || r.Skipped > 0 && onExisting == "skip":
 		return err
 	case r.Skipped == 0:
 		return errors.New("the file contains no rows; nothing was imported")

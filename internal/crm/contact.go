@@ -67,7 +67,7 @@ func (c *CRM) contactRules() record.Rules[Contact] {
 			}
 			return c.hooks.ContactDeleted(tx, contact.ID)
 		},
-		InUse: c.isContactInUse, MayUndo: c.mayUndoContact, TakeBack: c.takeOptOutBack,
+		InUse: c.isContactInUse, MayUndo: c.mayUndoContact, TakeBack: c.takeOptOutBack, Confirm: c.confirmOptOut,
 		CanMerge: true, SourceOf: func(c *Contact) string { return c.Origin.SourceID },
 		SetsOf: c.hooks.AudiencesOf,
 		MayRestore: func(tx *store.Tx, id uuid.UUID, trashed, restored []byte, force bool) error {
@@ -92,8 +92,17 @@ func (c *CRM) contactRules() record.Rules[Contact] {
 	}
 }
 
-// identifiesPerson reports whether a canonical LinkedIn URL is one of LinkedIn.
-func identifiesPerson(url string) bool { return strings.Contains(url, "linkedin.") }
+// profilePaths are how the paths of profiles begin on LinkedIn.
+var profilePaths = []string{"in/", "pub/", "profile/", "sales/lead/", "sales/people/", "talent/profile/"}
+
+// identifiesPerson reports whether a canonical LinkedIn URL is that of a profile. The page of a company is not.
+func identifiesPerson(url string) bool {
+	host, path, _ := strings.Cut(url, "/")
+	return strings.Contains(host, "linkedin.") && slices.ContainsFunc(profilePaths, func(begin string) bool {
+		name, is := strings.CutPrefix(path, begin)
+		return is && name != "" && !strings.HasPrefix(name, "dir/")
+	})
+}
 
 // checkContact requires that a new contact is reachable or has a full name, and refuses to add the address of a person who was
 // erased. It removes other addresses and numbers that are there twice.
@@ -107,6 +116,8 @@ func (x *CRM) checkContact(tx *store.Tx, before, c *Contact, p *fault.Problems) 
 	var had []string
 	if before != nil {
 		had = append(slices.Clip(before.OtherEmails), string(before.Email))
+		left := slices.DeleteFunc(slices.Clone(had), c.hasAddress)
+		c.DoNotContact = c.DoNotContact || x.IsCovered(tx, left) // who has said no at an address that goes has still said no
 	}
 	for _, email := range append(slices.Clip(c.OtherEmails), string(c.Email)) { // also those of roles, which may be erased
 		isNew := !slices.ContainsFunc(had, func(other string) bool { return address.Key(other) == address.Key(email) })

@@ -1,6 +1,7 @@
 package crm
 
 import (
+	"slices"
 	"strings"
 
 	"prospector/internal/address"
@@ -21,7 +22,17 @@ func described(parts ...string) string {
 
 func parts(description string) []string {
 	all := strings.Split(description, identityEnd)
-	return append(all, make([]string, max(0, 4-len(all)))...)
+	return append(all, make([]string, max(0, 5-len(all)))...)
+}
+
+// addressesIn returns the canonical addresses in the parts of a contact.
+func addressesIn(parts []string) (keys []string) {
+	for _, email := range append([]string{parts[2]}, strings.Fields(parts[4])...) {
+		if email != "" {
+			keys = append(keys, address.Key(email))
+		}
+	}
+	return keys
 }
 
 // compareParts compares values that both have.
@@ -51,20 +62,22 @@ func show(description string) string {
 var contactIdentity = &record.Identity{
 	Of: func(rec any) string {
 		c := rec.(*Contact)
-		return described(string(c.FirstName), string(c.LastName), string(c.Email), string(c.LinkedinURL))
+		return described(string(c.FirstName), string(c.LastName), string(c.Email), string(c.LinkedinURL), strings.Join(personal(c.OtherEmails), " "))
 	},
 	Stored: func(m *shape.Members) string {
 		first := m.Text(`"first_name":"`)
 		last := m.Text(`"last_name":"`)
 		email := m.Text(`"email":"`)
-		return described(first, last, email, m.Text(`"linkedin_url":"`))
+		others := strings.Join(otherTexts(m), " ")
+		return described(first, last, email, m.Text(`"linkedin_url":"`), others)
 	},
 	Agrees: func(a, b string) (agrees, differs bool) {
 		x, y := parts(a), parts(b)
+		agrees = slices.ContainsFunc(addressesIn(x), func(email string) bool { return slices.Contains(addressesIn(y), email) })
 		p, q := match.NewPerson(x[0], x[1]), match.NewPerson(y[0], y[1])
 		if !p.IsEmpty() && !q.IsEmpty() {
 			n := match.Compare(&p, &q)
-			agrees, differs = n.Compatible() && (n.First > match.Missing || n.Last > match.Missing), !n.Compatible()
+			agrees, differs = agrees || n.Compatible() && (n.First > match.Missing || n.Last > match.Missing), !n.Compatible()
 		}
 		for i, canonical := range map[int]func(string) string{2: address.Key, 3: address.LinkedIn} {
 			same, other := compareParts(x[i], y[i], canonical)

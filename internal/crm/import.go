@@ -29,7 +29,7 @@ func (c *CRM) NewImporter(tx *store.Tx, entity string, table *rows.Reader, o rec
 			return slices.ContainsFunc(contact.Addresses(), func(email string) bool { return c.IsSuppressed(tx, email) })
 		}, OptOut: record.OptOut{
 			Field: optOutField, By: "email",
-			Skipped: c.suppressSkipped, Doubt: c.noteDoubt,
+			Skipped: c.suppressSkipped, Record: c.optOutSkipped, Doubt: c.noteDoubt,
 		}})
 	case "suppressions":
 		return c.Suppressions.NewImporter(tx, table, o, record.ImportRules[Suppression]{

@@ -20,10 +20,10 @@ import (
 const ByName = record.AlikeKey
 
 // nameVersion changes whenever a name key changes.
-const nameVersion = "2 " + match.Version + " " + address.Version
+const nameVersion = "3 " + match.Version + " " + address.Version
 
 // ContactNameKey returns the key of a contact with a full name at an account, which may be none. A
-// contact without a first and a last name has no key, "".
+// contact without a first and a last name has no key, "". No key is the beginning of another.
 func ContactNameKey(first, last string, account uuid.NullUUID) string {
 	person := match.NewPerson(first, last)
 	key := person.Key()
@@ -34,7 +34,7 @@ func ContactNameKey(first, last string, account uuid.NullUUID) string {
 	if account.Valid {
 		key += account.UUID.String()
 	}
-	return key
+	return key + record.AlikeEnd
 }
 
 // AccountNameKey returns the key of an account with a name and a country, which may be unknown. All

@@ -53,6 +53,28 @@ func (c *CRM) noteDoubt(tx *store.Tx, id uuid.UUID, isDoubtful bool) error {
 	return err
 }
 
+// confirmOptOut notes that an update says that a contact has opted out which has opted out already: an import that could not read
+// why is not the only one that says so.
+func (c *CRM) confirmOptOut(tx *store.Tx, before *Contact, body shape.Value) error {
+	doubt := before.Origin.DoubtfulOptOut
+	if says := body.Get(optOutField); doubt == uuid.Nil || doubt == tx.Actor().OperationID || says.Kind != shape.Bool || !says.True {
+		return nil
+	}
+	return c.noteDoubt(tx, before.ID, false)
+}
+
+// optOutSkipped opts out a contact that a skipped row means.
+func (c *CRM) optOutSkipped(tx *store.Tx, id uuid.UUID, isDoubtful bool) error {
+	doc, err := c.Contacts.Get(tx, id)
+	if err != nil {
+		return err
+	}
+	if err = c.OptOut(tx, id); err == nil && isDoubtful && !doc.Record.DoNotContact {
+		err = c.noteDoubt(tx, id, true)
+	}
+	return err
+}
+
 // takeOptOutBack takes the opt-out of a contact back that an operation has added, if the operation could not read its value.
 func (c *CRM) takeOptOutBack(tx *store.Tx, operation, id uuid.UUID) error {
 	doc, err := c.Contacts.Get(tx, id)
@@ -78,7 +100,10 @@ type Doubt struct {
 func (c *CRM) suppressSkipped(tx *store.Tx, email string, isDoubtful bool) error {
 	rec := Suppression{Email: shape.Text(email), Reason: ReasonOptedOut}
 	_, found, err := c.listed(tx, &rec)
-	if err != nil || found {
+	if err == nil && found {
+		return c.confirmAt(tx, email)
+	}
+	if err != nil {
 		return err
 	}
 	doc, err := c.Suppressions.Insert(tx, rec)
@@ -91,6 +116,21 @@ func (c *CRM) suppressSkipped(tx *store.Tx, email string, isDoubtful bool) error
 		}
 	}
 	return c.afterSuppress(tx, &doc.Record)
+}
+
+// confirmAt notes that another row than those that could not be read says that an address has opted out.
+func (c *CRM) confirmAt(tx *store.Tx, email string) error {
+	ids, err := c.ContactsWith(tx, email)
+	for _, id := range ids {
+		if err != nil {
+			break
+		}
+		var doc store.Doc[Contact]
+		if doc, err = c.Contacts.Get(tx, id); err == nil && doc.Record.Origin.DoubtfulOptOut != tx.Actor().OperationID {
+			err = c.noteDoubt(tx, id, false)
+		}
+	}
+	return err
 }
 
 // RestoreDoubt deletes the suppression of a DoubtStep, unless a contact with the address has opted out since.

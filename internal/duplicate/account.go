@@ -19,11 +19,18 @@ type Account struct {
 func Accounts() Rules[Account] {
 	return Rules[Account]{
 		Keys: accountKeys, Score: func(a, b *Account, _ bool) Match { return scoreAccounts(a, b) },
-		Compatible: func(a, b *Account) bool { return scoreAccounts(a, b).Score > 0 },
+		Compatible: func(a, b *Account) bool { return scoreAccounts(a, b).Score >= MinScore && !areOtherForms(a, b) },
+		Doubtful:   func(a, b *Account) bool { return false },
 		Signature: func(a *Account) string {
 			return strings.Join([]string{a.Name, a.LegalForm, a.Website, a.LinkedIn, a.Country, a.Phone}, "\x00")
 		},
 	}
+}
+
+// areOtherForms reports whether two accounts are companies of one name with other legal forms and nothing else in common.
+func areOtherForms(a, b *Account) bool {
+	isSame := a.Website != "" && a.Website == b.Website || a.LinkedIn != "" && a.LinkedIn == b.LinkedIn
+	return contradicts(a.LegalForm, b.LegalForm) && !isSame
 }
 
 func accountKeys(a *Account, add func(kind byte, values ...string)) {

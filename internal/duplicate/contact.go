@@ -33,7 +33,7 @@ func (c *Contact) AddPhone(number string) {
 
 // Contacts are the rules of contacts.
 func Contacts() Rules[Contact] {
-	return Rules[Contact]{Keys: contactKeys, Score: scoreContacts, Compatible: compatibleContacts, Signature: contactSignature}
+	return Rules[Contact]{Keys: contactKeys, Score: scoreContacts, Compatible: compatibleContacts, Doubtful: areDifferentlyNamed, Signature: contactSignature}
 }
 
 func contactKeys(c *Contact, add func(kind byte, values ...string)) {
@@ -102,6 +102,12 @@ func compatibleContacts(a, b *Contact) bool {
 	}
 	n := match.Compare(&a.Name, &b.Name)
 	return n.Compatible() || hasFirst(n) && sharePhone(a, b)
+}
+
+// areDifferentlyNamed reports whether two contacts have names of different people, who may share an address.
+func areDifferentlyNamed(a, b *Contact) bool {
+	n := match.Compare(&a.Name, &b.Name)
+	return !n.Compatible() && !hasFirst(n)
 }
 
 func contactSignature(c *Contact) string {

@@ -35,6 +35,8 @@ type Rules[R any] struct {
 	Score func(a, b *R, number bool) Match
 	// Compatible reports whether two records may be in one group.
 	Compatible func(a, b *R) bool
+	// Doubtful reports whether two compatible records have names that do not fit, so that somebody should look at them.
+	Doubtful func(a, b *R) bool
 	// Signature is equal for records that are compatible with the same others.
 	Signature func(rec *R) string
 }
@@ -280,7 +282,9 @@ func (s *Search[R]) isAmbiguous(ctx context.Context, from Source[R], place uint3
 	if err != nil || recs[0] == nil {
 		return false, err
 	}
-	return slices.ContainsFunc(recs[1:], func(theirs *R) bool { return theirs != nil && !s.rules.Compatible(recs[0], theirs) }), nil
+	return slices.ContainsFunc(recs[1:], func(theirs *R) bool {
+		return theirs != nil && (!s.rules.Compatible(recs[0], theirs) || s.rules.Doubtful(recs[0], theirs))
+	}), nil
 }
 
 func (p *pair) other(place uint32) uint32 {

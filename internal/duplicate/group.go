@@ -10,7 +10,7 @@ import (
 
 // Group is a group of records that may be the same. A record is in one group at most.
 type Group struct {
-	Score   float64 // of the weakest pair that holds the group together
+	Score   float64 // of the weakest pair that holds the group together, less if names in it do not fit
 	Reasons Reasons // of the best pair, and what makes it weaker
 	IDs     []uuid.UUID
 }
@@ -37,7 +37,7 @@ func (s *Search[R]) Groups(ctx context.Context, from Source[R], min float64) ([]
 		if err != nil || recs[0] == nil {
 			return nil, err
 		}
-		c := &cluster[R]{members: []uint32{place}, unlike: map[string]*R{s.rules.Signature(recs[0]): recs[0]}}
+		c := &cluster[R]{members: []uint32{place}, score: 1, unlike: map[string]*R{s.rules.Signature(recs[0]): recs[0]}}
 		clusters[place] = c
 		return c, nil
 	}
@@ -57,10 +57,16 @@ func (s *Search[R]) Groups(ctx context.Context, from Source[R], min float64) ([]
 		if a == nil || b == nil || a == b || !s.fit(from, a, b) {
 			continue
 		}
+		score := p.Score
+		if s.isDoubtful(a, b) {
+			if score = differentNames; score < min {
+				continue
+			}
+		}
 		if len(a.members) < len(b.members) {
 			a, b = b, a
 		}
-		a.join(b, p)
+		a.join(b, p.Reasons, score)
 		for _, place := range b.members {
 			clusters[place] = a
 		}
@@ -87,10 +93,22 @@ func (s *Search[R]) fit(from Source[R], a, b *cluster[R]) bool {
 	return true
 }
 
-// join adds the members of another cluster, by a pair.
-func (c *cluster[R]) join(other *cluster[R], by *pair) {
-	c.score = by.Score // pairs come in the order of their scores
-	c.reasons |= other.reasons | by.Reasons
+// isDoubtful reports whether two clusters have names that do not fit.
+func (s *Search[R]) isDoubtful(a, b *cluster[R]) bool {
+	for _, x := range a.unlike {
+		for _, y := range b.unlike {
+			if s.rules.Doubtful(x, y) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// join adds the members of another cluster.
+func (c *cluster[R]) join(other *cluster[R], reasons Reasons, score float64) {
+	c.score = min(c.score, other.score, score)
+	c.reasons |= other.reasons | reasons
 	c.members = append(c.members, other.members...)
 	for signature, rec := range other.unlike {
 		c.unlike[signature] = rec

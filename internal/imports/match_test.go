@@ -175,6 +175,34 @@ func TestBelievableMatches(t *testing.T) {
 			want:   []string{"2 2 0 0", "1 0 1 0"},
 			people: []string{"Ann Lee <nil> <nil>", "Ann Lee <nil> <nil>"},
 		},
+		"the address of who owns the record": {
+			files: []string{
+				"Record ID,First Name,Last Name,Email\n1,Ann,Alpha,ann@a.example\n2,Ben,Beta,ben@b.example\n", "Record ID,First Name,Last Name,Contact owner,Zuständig\n1,Ann,Alpha,boss@me.example,a@me.example\n2,Ben,Beta,rep@me.example,b@me.example\n",
+				"Record ID,First Name,Last Name,Who\n1,Ann,Alpha,boss@me.example\n2,Ben,Beta,boss@me.example\n",
+			},
+			want:   []string{"2 2 0 0", "2 0 2 0", "2 0 2 0"},
+			people: []string{"Ann Alpha ann@a.example hubspot:1", "Ben Beta ben@b.example hubspot:2"}, says: `column \"Who\" was ignored`,
+		},
+		"addresses by their content": {
+			files:  []string{"First Name,Last Name,Wo\nAnn,Alpha,ann@a.example\nBen,Beta,ben@b.example\n"},
+			want:   []string{"2 2 0 0"},
+			people: []string{"Ann Alpha ann@a.example <nil>", "Ben Beta ben@b.example <nil>"}, says: `column \"Wo\" was read as email because of its values`,
+		},
+		"pages that are no profiles": {
+			files:  []string{"First Name,Last Name,Email,LinkedIn\nAnn,Alpha,ann@a.example,https://www.linkedin.com/company/acme\nBen,Beta,ben@b.example,https://www.linkedin.com/company/acme\nCy,Ray,cy@c.example,linkedin.com/in/\nDee,Roe,dee@d.example,linkedin.com/in/\n"},
+			want:   []string{"4 4 0 0"},
+			people: []string{"Ann Alpha ann@a.example <nil>", "Ben Beta ben@b.example <nil>", "Cy Ray cy@c.example <nil>", "Dee Roe dee@d.example <nil>"},
+		},
+		"a namesake at a company": {
+			files: []string{"First Name,Last Name,Company\nAnn,Lee,Globex\n", "First Name,Last Name,Email\nAnn,Lee,ann@private.example\n"}, options: `, "create_missing": ["accounts"]`,
+			want:   []string{"1 1 0 0", "1 1 0 0"},
+			people: []string{"Ann Lee <nil> <nil>", "Ann Lee ann@private.example <nil>"},
+		},
+		"an id and another address": {
+			files:  []string{"Record ID,First Name,Last Name,Email,Email 2\n5,Maria,Muster,m@a.example,maria@b.example\n", "Record ID,First Name,Last Name,Email\n5,Anna,Neumann,maria@b.example\n"},
+			want:   []string{"1 1 0 0", "1 0 1 0"},
+			people: []string{"Anna Neumann maria@b.example hubspot:5"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			app := apptest.New(t)

@@ -41,6 +41,20 @@ func TestOtherAddresses(t *testing.T) {
 	if others := got.Value("data.0.other_emails").([]any); len(others) != 10 || others[0] != "bo@old.example" {
 		t.Errorf("%v", others)
 	}
+	for cell, want := range map[string]string{
+		"030 1234567; 0171 7654321":          `{"phone_number": "030 1234567", "other_phones": ["0171 7654321"]}`,
+		"+49 170 5555555 ::: +49 30 7777777": `{"phone_number": "+49 170 5555555", "other_phones": ["+49 30 7777777"]}`,
+		"030/1234567 / 0171/7654321":         `{"phone_number": "030/1234567", "other_phones": ["0171/7654321"]}`,
+		"\"030 1234567, ext. 12\"":           `{"phone_number": "030 1234567, ext. 12", "other_phones": []}`,
+		"\"=\"\"0049301234567\"\"\"":         `{"phone_number": "0049301234567", "other_phones": []}`,
+		"\"030 1234567\n0171 7654321\"":      `{"phone_number": "030 1234567", "other_phones": ["0171 7654321"]}`,
+		"siehe Notiz":                        `{"phone_number": null, "other_phones": []}`,
+	} {
+		app := apptest.New(t)
+		org := app.Org("Phones")
+		imported(t, app, org, "contacts", "Email,Phone\nada@x.example,"+cell+"\n", "").Has(200, `{"data": {"added": 1}}`)
+		org.Read.Post("/v1/contacts/list", nil).Has(200, `{"data": [`+want+`]}`)
+	}
 	// Who has opted out with one of them has opted out.
 	imported(t, app, org, "contacts", "Name,Work email,Personal email,Unsubscribed\nEve Oz,eve@acme.example,eve@home.example,yes\n", "")
 	if list := org.Read.Post("/v1/suppressions/list", `{"sort": "email"}`).Is(200).Column("email"); fmt.Sprint(list) != "[eve@acme.example eve@home.example]" {

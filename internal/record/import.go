@@ -147,6 +147,8 @@ type OptOut struct {
 	// By is the field whose value opts out if its row is skipped, and Skipped opts it out.
 	By      string
 	Skipped func(tx *store.Tx, value string, isDoubtful bool) error
+	// Record opts out a record that a skipped row without such a value means.
+	Record func(tx *store.Tx, id uuid.UUID, isDoubtful bool) error
 	// Doubt notes whether the opt-out of a record that an import has written comes from a value that could not be read. The undo
 	// of the import takes such an opt-out back.
 	Doubt func(tx *store.Tx, id uuid.UUID, isDoubtful bool) error

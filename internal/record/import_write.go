@@ -306,10 +306,45 @@ func (im *Importer) optOutSkipped(tx *store.Tx, item *importItem) error {
 		return nil
 	}
 	says, by := item.body.Get(im.optOut.Field), item.body.Get(im.optOut.By)
-	if says.Kind != shape.Bool || !says.True || by.Kind != shape.String || by.Text == "" {
+	if says.Kind != shape.Bool || !says.True {
 		return nil
 	}
-	return im.optOut.Skipped(tx, by.Text, im.isDoubtful(item))
+	if by.Kind == shape.String && by.Text != "" {
+		return im.optOut.Skipped(tx, by.Text, im.isDoubtful(item))
+	}
+	ids, err := im.meant(tx, item)
+	for _, id := range ids {
+		if err == nil {
+			err = im.optOut.Record(tx, id, im.isDoubtful(item))
+		}
+	}
+	return err
+}
+
+// meant returns the records that a skipped row means by its id, or else by its match fields but for external ids, which may be those
+// of somebody else.
+func (im *Importer) meant(tx *store.Tx, item *importItem) ([]uuid.UUID, error) {
+	if id, err := shape.ParseID(item.body.Get("id").Text); err == nil {
+		if im.kind.table.Has(tx, id) {
+			return []uuid.UUID{id}, nil
+		}
+		if survivor, merged, err := im.kind.Survivor(tx, id); merged || err != nil {
+			return []uuid.UUID{survivor}, err
+		}
+	}
+	var all []uuid.UUID
+	for field, fold := range im.kind.match {
+		v := item.body.Get(field)
+		if field == externalID || v.Kind != shape.String || fold(v.Text) == "" || im.kind.identifies != nil && !im.kind.identifies(field, v.Text) {
+			continue
+		}
+		ids, err := im.kind.table.IDs(tx, MatchKey(field), []byte(fold(v.Text)), maxAlike)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, ids...)
+	}
+	return all, nil
 }
 
 // isDoubtful reports whether what an item says about opting out could not be read.

@@ -70,6 +70,7 @@ type rules struct {
 	inUse               func(tx *store.Tx, id uuid.UUID, use Use) (bool, error)
 	mayUndo             func(tx *store.Tx, operation uuid.UUID, rec any, field string, to jsontext.Value) (bool, error)
 	takeBack            func(tx *store.Tx, operation, id uuid.UUID) error
+	confirm             func(tx *store.Tx, before any, body shape.Value) error
 	sourceOf            func(rec any) string
 	trashOf             string // the entity whose deleted records these are
 }
@@ -91,6 +92,9 @@ func untyped[T any](r *Rules[T]) rules {
 		u.mayUndo = func(tx *store.Tx, operation uuid.UUID, rec any, field string, to jsontext.Value) (bool, error) {
 			return r.MayUndo(tx, operation, rec.(*T), field, to)
 		}
+	}
+	if r.Confirm != nil {
+		u.confirm = func(tx *store.Tx, before any, body shape.Value) error { return r.Confirm(tx, before.(*T), body) }
 	}
 	if r.Losses != nil {
 		u.lossesOf = func(rec any) []Loss { return r.Losses(rec.(*T)) }

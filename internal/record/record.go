@@ -120,6 +120,8 @@ type Rules[T any] struct {
 	InUse    func(tx *store.Tx, id uuid.UUID, use Use) (bool, error)
 	MayUndo  func(tx *store.Tx, operation uuid.UUID, rec *T, field string, to jsontext.Value) (bool, error)
 	TakeBack func(tx *store.Tx, operation, id uuid.UUID) error
+	// Confirm is called after an update with what the record was before, and the body, which may say what the record has already.
+	Confirm func(tx *store.Tx, before *T, body shape.Value) error
 	// CanMerge makes Merge possible. SourceOf returns another id by which merged records are found, or "". It
 	// may be nil.
 	CanMerge bool
@@ -364,7 +366,11 @@ func (k *Kind[T]) change(tx *store.Tx, old store.Doc[T], body shape.Value) (stor
 	if err := k.check(tx, &old.Record, &rec, body, &p); err != nil {
 		return store.Doc[T]{}, err
 	}
-	return k.Replace(tx, old, rec)
+	doc, err := k.Replace(tx, old, rec)
+	if err == nil && k.confirm != nil {
+		err = k.confirm(tx, &old.Record, body)
+	}
+	return doc, err
 }
 
 // Replace stores rec in place of old, sets updated_at and emits events. It does nothing if they are

@@ -230,14 +230,17 @@ func (c *Columns[T]) Warnings() []string {
 	}
 	list = append(list, c.readings...)
 	for _, p := range c.all() {
-		if p.isStatus {
+		switch {
+		case p.isStatus:
 			list = append(list, fmt.Sprintf("column %q was read for opt-outs only", shorten(p.name)))
+		case p.confidence == Guessed:
+			list = append(list, fmt.Sprintf("column %q was read as %s because of its values", shorten(p.name), p.target.target().Column))
 		}
 	}
 	for _, name := range c.warned {
 		shown := shorten(name)
 		switch {
-		case slices.ContainsFunc(c.questions, func(q Question) bool { return q.Column == shown }):
+		case slices.ContainsFunc(c.questions, func(q Question) bool { return q.Column == askedName(name) }):
 		case name == "":
 			list = append(list, "a column without a name was ignored")
 		case c.names.find(name) != nil:
@@ -300,7 +303,7 @@ func (r *reading[T]) text(p *column[T], raw, text string) {
 		}
 		return
 	}
-	if r.c.plain {
+	if r.c.plain && !t.OptOut && !t.Status {
 		if strings.TrimSpace(text) != "" {
 			r.add(p, raw, t.plainText(text))
 		}
@@ -453,12 +456,31 @@ func (r *reading[T]) object(path string, object shape.Value) {
 			continue
 		}
 		isText := p.typ == shape.TypeText || p.typ == shape.TypeDate
-		if m.Value.Kind == shape.String || m.Value.Kind == shape.Num && isText {
+		switch {
+		case (p.isFlag || p.isStatus) && m.Value.Kind != shape.Bool:
+			for _, text := range textsOf(m.Value) {
+				r.text(p, text, text)
+			}
+		case m.Value.Kind == shape.String || m.Value.Kind == shape.Num && isText:
 			r.text(p, m.Value.Text, m.Value.Text)
-		} else {
+		default:
 			r.add(p, show(m.Value), m.Value)
 		}
 	}
+}
+
+// textsOf returns a value of a column of opt-outs as the texts that it consists of.
+func textsOf(v shape.Value) []string {
+	if v.Kind != shape.List {
+		return []string{show(v)}
+	}
+	var texts []string
+	for _, entry := range v.Items {
+		if text := show(entry); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return texts
 }
 
 // isNested reports whether the members of a value have columns of their own. Other programs nest what they like.
@@ -481,7 +503,7 @@ func (c *Columns[T]) member(path string) *column[T] {
 	}
 	if field, mapped := c.mapping[path]; mapped {
 		p.target, p.confidence, p.rank = c.fields.Targets[field], Exact, c.names.rank(path, field)
-	} else if found := c.names.find(path); found != nil && !c.mapped[found.field] && !(c.plain && found.rank > 0) {
+	} else if found := c.names.find(path); found != nil && !c.mapped[found.field] && (!c.plain || found.rank == 0 || c.isOptOut(found.field)) {
 		p.target, p.confidence, p.rank = c.fields.Targets[found.field], confidenceOf(found.rank), found.rank
 	}
 	var none T

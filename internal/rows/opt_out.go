@@ -66,6 +66,19 @@ func isOptOutWord(text string) bool {
 	return mayBe && optOutWords[foldHeader(text)]
 }
 
+// saysOptOut reports whether a text, or a part of it that stands apart, is one of the words: "Unsubscribed (2024-05-01)" and
+// "bounced, unsubscribed" are.
+func saysOptOut(text string) bool {
+	if isOptOutWord(text) {
+		return true
+	}
+	const apart = ",;|()[]:"
+	if len(text) > 2*longestOptOutWord || !strings.ContainsAny(text, apart) {
+		return false
+	}
+	return slices.ContainsFunc(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(apart, r) }), isOptOutWord)
+}
+
 // soundsLikeOptOut reports whether the name of a column that is not recognized may be one of opt-outs.
 func soundsLikeOptOut(name string) bool {
 	folded := foldHeader(name)
@@ -93,7 +106,7 @@ func (p *column[T]) noteOptOut(text string) {
 			*list = append(*list, text)
 		}
 	}
-	if isOptOutWord(text) {
+	if saysOptOut(text) {
 		note(&e.words)
 		return
 	}
@@ -109,7 +122,7 @@ func (p *column[T]) isUnreadable(text string) bool {
 	bare := strings.TrimSpace(text)
 	_, isBool := ParseBool(bare)
 	_, isDate := parseDate(bare, p.style)
-	return !isBool && !isDate && bare != "" && !isNoValue(bare, false) && !isOptOutWord(text)
+	return !isBool && !isDate && bare != "" && !isNoValue(bare, false) && !saysOptOut(text)
 }
 
 // MappingRequired is the code of a question about a column that may have opt-outs. Its choices are fields that the column can
@@ -125,8 +138,10 @@ const (
 // asksAboutOptOuts reports whether columns of the table may have opt-outs that the table of headers does not know.
 func (c *Columns[T]) asksAboutOptOuts() bool {
 	t, has := c.fields.Targets[optOutFlag]
-	return has && t.target().OptOut && !c.plain
+	return has && t.target().OptOut
 }
+
+func (c *Columns[T]) isOptOut(field string) bool { return field == optOutFlag || field == optOutStatus }
 
 // askAboutOptOuts asks about columns that may have opt-outs, and about those whose values cannot be read although they would
 // opt out more than a tenth of the rows.
@@ -147,7 +162,7 @@ func (c *Columns[T]) askAboutOptOuts() {
 		case p.target != none || isOther(p.name) || len(e.words) == 0 && !soundsLikeOptOut(p.name):
 			continue
 		}
-		q := Question{Code: MappingRequired, Column: shorten(p.name), Samples: []string{}, Choices: []string{optOutFlag, optOutStatus, ""}}
+		q := Question{Code: MappingRequired, Column: askedName(p.name), Samples: []string{}, Choices: []string{optOutFlag, optOutStatus, ""}}
 		for _, text := range samples {
 			q.Samples = append(q.Samples, shorten(text))
 		}
@@ -170,13 +185,13 @@ func (c *Columns[T]) all() (list []*column[T]) {
 func (t *Target) optOut(text string, isMapped bool) (v shape.Value, decides bool) {
 	switch {
 	case t.Status:
-		if isOptOutWord(text) {
+		if saysOptOut(text) {
 			return shape.Value{Kind: shape.Bool, True: true}, true
 		}
 		return v, true
 	case t.OptOut && isMapped && len(text) <= longestOptOutWord && optInWords[foldHeader(text)]:
 		return shape.Value{Kind: shape.Bool}, true
-	case t.OptOut && isOptOutWord(text):
+	case t.OptOut && saysOptOut(text):
 		return shape.Value{Kind: shape.Bool, True: true}, true
 	}
 	return v, false

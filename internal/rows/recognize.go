@@ -210,7 +210,7 @@ func (c *Columns[T]) share(list []candidate) {
 	var none T
 	for _, one := range list {
 		p := &c.places[one.at]
-		if p.target == none && !c.mapped[one.field] && !c.plain && one.field != "id" && one.field != "add_tags" {
+		if p.target == none && !c.mapped[one.field] && (!c.plain || c.isOptOut(one.field)) && one.field != "id" && one.field != "add_tags" {
 			p.target, p.confidence, p.rank = c.fields.Targets[one.field], confidenceOf(one.rank), one.rank
 		}
 	}
@@ -302,17 +302,51 @@ func (c *Columns[T]) guess(values [][]string, done map[string]bool) {
 	for _, one := range []struct {
 		field string
 		is    func(string) bool
-	}{{"email", isEmail}, {"linkedin_url", profile}, {"website", isWebsite}} {
+		key   func(string) string // what tells values apart
+	}{{"email", isEmail, address.Key}, {"linkedin_url", profile, address.LinkedIn}, {"website", isWebsite, websiteHost}} {
 		if _, known := c.fields.Targets[one.field]; !known {
 			continue
 		}
 		for i := range c.places {
 			_, mapped := c.mapping[c.places[i].name]
-			if !mapped && c.isFree(i, one.field, done) && mostly(values[i], one.is) {
+			name := c.places[i].name
+			if !mapped && c.isFree(i, one.field, done) && mostly(values[i], one.is) && areDistinct(values[i], one.key) && !isAboutOthers(name) {
 				c.set(i, knownName{one.field, guessedRank}, Guessed, done)
 			}
 		}
 	}
+}
+
+// websiteHost returns the host of a website.
+func websiteHost(text string) string {
+	host, _, _ := address.SplitWebsite(text)
+	return host
+}
+
+// areDistinct reports whether at most one of ten values is there twice: an address that many rows share is not that of the
+// person or company of the row.
+func areDistinct(values []string, key func(string) string) bool {
+	seen := map[string]bool{}
+	for _, v := range values {
+		seen[key(v)] = true
+	}
+	return 10*(len(values)-len(seen)) <= len(values)
+}
+
+// othersParts are parts of the names of columns about somebody else than the person of the row, folded: who owns, made or
+// changed the record, or works with the person.
+var othersParts = []string{
+	"owner", "createdby", "modifiedby", "updatedby", "changedby", "addedby", "importedby", "assign", "responsible", "accountmanager", "salesrep", "salesperson", "manager", "assistant",
+	"referr", "agent", "user", "sender",
+	"besitzer", "inhaber", "eigentumer", "eigentuemer", "erstellt", "geandert", "geaendert", "angelegt", "bearbeit", "zugewiesen", "verantwortlich", "zustandig", "zustaendig",
+	"betreuer", "assistent", "vorgesetzt",
+	"proprietaire", "creepar", "modifiepar", "attribue", "responsable", "propietario", "creadopor", "modificadopor", "asignado", "encargado",
+}
+
+// isAboutOthers reports whether the name of a column says that it is about somebody else than the person of the row.
+func isAboutOthers(name string) bool {
+	folded := foldHeader(name)
+	return slices.ContainsFunc(othersParts, func(part string) bool { return strings.Contains(folded, part) })
 }
 
 // mostly reports whether at least four of five values, and at least one, satisfy is.

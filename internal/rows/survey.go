@@ -138,8 +138,11 @@ func (c *Columns[T]) decideDates(p *column[T], all *evidence) {
 	}
 }
 
+// askedName returns the name of a column in a question. Answers name the column so.
+func askedName(column string) string { return shortenTo(column, maxListed) }
+
 func (c *Columns[T]) ask(column string, samples []string) {
-	q := Question{Code: AmbiguousDates, Column: shorten(column), Choices: []string{dayFirst, monthFirst}}
+	q := Question{Code: AmbiguousDates, Column: askedName(column), Choices: []string{dayFirst, monthFirst}}
 	for _, text := range samples {
 		q.Samples = append(q.Samples, shorten(text))
 	}
@@ -175,7 +178,7 @@ func (c *Columns[T]) styled() (list []*column[T]) {
 
 // NeedsSurvey reports whether how values are written depends on rows behind the first ones.
 func (c *Columns[T]) NeedsSurvey() bool {
-	if c.plain || c.locale != nil && !c.asksAboutOptOuts() {
+	if (c.plain || c.locale != nil) && !c.asksAboutOptOuts() {
 		return false
 	}
 	hasDates := false
@@ -234,10 +237,16 @@ func (c *Columns[T]) surveyObject(path string, object shape.Value) {
 			c.surveyObject(at+".", m.Value)
 			continue
 		}
-		if m.Value.Kind != shape.String || c.objects[at] {
+		if c.objects[at] || m.Value.Kind == shape.Null {
 			continue
 		}
-		c.member(at).survey(m.Value.Text)
+		if p := c.member(at); m.Value.Kind == shape.String {
+			p.survey(m.Value.Text)
+		} else if m.Value.Kind != shape.Bool && p.typ != shape.TypeNumber && p.typ != shape.TypeDate {
+			for _, text := range textsOf(m.Value) {
+				p.survey(text)
+			}
+		}
 	}
 }
 

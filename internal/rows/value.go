@@ -68,10 +68,17 @@ func (t *Target) fromText(text string, s Style) (v shape.Value, dropped []Droppe
 	isName := t.Field.IsLine()
 	if t.Field.Type == shape.TypeText && !t.Field.Long && !strings.Contains(t.Field.Format, "email") {
 		values := strings.Split(bare, valuesApart)
+		if t.isPhone() && len(values) == 1 {
+			values = phonesIn(bare)
+		}
 		for _, other := range values[1:] {
 			drop(other, onlyFirstOf, true)
 			text, bare = values[0], values[0]
 		}
+	}
+	if inner, is := strings.CutPrefix(bare, `="`); is && strings.HasSuffix(inner, `"`) { // how spreadsheets are told not to read a number
+		text = strings.TrimSuffix(inner, `"`)
+		bare = strings.TrimFunc(text, isBlank)
 	}
 	switch {
 	case bare == "":
@@ -131,24 +138,53 @@ func (t *Target) fromText(text string, s Style) (v shape.Value, dropped []Droppe
 		case t.Field.Format == shape.SuppressedDomain && t.Field.HasFormat(bare):
 			return str(bare), nil
 		case t.Field.Format == "website" || t.Field.Format == "domain" || t.Field.Format == shape.SuppressedDomain:
-			return str(website(bare)), nil
+			return str(website(bare)), dropped
 		case t.Field.Format != "":
-			return str(bare), nil
+			return str(bare), dropped
 		case strings.HasSuffix(t.Member, "linkedin_url"):
 			if !strings.Contains(strings.ToLower(bare), "linkedin.") {
 				drop(text, notLinkedIn, false)
 				return v, dropped
 			}
-			return str(bare), nil
-		case strings.HasSuffix(t.Member, "phone_number") && cutShort.MatchString(bare):
+			return str(bare), dropped
+		case t.isPhone() && cutShort.MatchString(bare):
 			drop(text, "is a number that a spreadsheet has cut short", false)
 			return v, dropped
+		case t.isPhone() && !strings.ContainsFunc(bare, unicode.IsDigit):
+			drop(text, "is not a phone number", false)
+			return v, dropped
 		case isName:
-			return str(oneLine(bare)), nil
+			return str(oneLine(bare)), dropped
 		}
-		return str(text), nil
+		return str(text), dropped
 	}
-	return str(bare), nil
+	return str(bare), dropped
+}
+
+func (t *Target) isPhone() bool { return strings.HasSuffix(t.Member, "phone_number") }
+
+// leastDigits are the digits that each of several phone numbers in a cell has at least. An extension has fewer.
+const leastDigits = 6
+
+// phonesIn returns the phone numbers in a cell, or the whole cell if a part of it is no number of its own.
+func phonesIn(cell string) []string {
+	parts := strings.FieldsFunc(strings.ReplaceAll(cell, " / ", ";"), func(r rune) bool { return strings.ContainsRune(";,|\r\n", r) })
+	for i, part := range parts {
+		digits := 0
+		for _, r := range part {
+			if unicode.IsDigit(r) {
+				digits++
+			}
+		}
+		if digits < leastDigits {
+			return []string{cell}
+		}
+		parts[i] = strings.TrimSpace(part)
+	}
+	if len(parts) == 0 {
+		return []string{cell}
+	}
+	return parts
 }
 
 // cutShort matches a number with an exponent, such as 4.91511E+12.
