@@ -18,8 +18,6 @@ require (
 	github.com/andybalholm/brotli v1.2.7 // indirect
 	github.com/dlclark/regexp2 v1.11.0 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
-	github.com/tdewolff/minify/v2 v2.24.24 // indirect
-	github.com/tdewolff/parse/v2 v2.8.20 // indirect
 	github.com/trustelem/zxcvbn v1.0.1 // indirect
 	github.com/wneessen/go-mail v0.8.1 // indirect
 	golang.org/x/crypto v0.57.0 // indirect

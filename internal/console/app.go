@@ -5,26 +5,27 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
-	"fmt"
 	"html/template"
 	"io/fs"
 	"maps"
 	"mime"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/tdewolff/minify/v2"
-	"github.com/tdewolff/minify/v2/css"
-	"github.com/tdewolff/minify/v2/js"
 )
 
-// The console is HTML, CSS and ES modules. There is no build step: the scripts and style sheets are joined and minified
-// when the console is first opened.
+// The console is HTML, CSS and ES modules, which are served as they are written.
 //
 //go:embed web
 var web embed.FS
+
+// App is the console.
+type App struct {
+	files   map[string][]byte // by their path below web
+	hash    string            // of all files
+	modules modules
+	routes  []route
+}
 
 // AppFile is a file of the console.
 type AppFile struct {
@@ -32,110 +33,94 @@ type AppFile struct {
 	Body        []byte
 }
 
-// App returns the files of the console by their path under /app/-/. The paths begin with a hash of all
-// files, so that a browser may keep them forever. shell is the page that every address of the console
-// shows.
-func App() (files map[string]AppFile, shell Page, err error) {
-	bodies := map[string][]byte{}
-	err = fs.WalkDir(web, "web", func(name string, entry fs.DirEntry, err error) error {
+const (
+	shellName   = "shell.html"
+	mainModule  = "js/main.js"
+	routeModule = "js/pages/routes.js"
+)
+
+// styles are the style sheets, in the order of their layers.
+var styles = []string{"css/tokens.css", "css/base.css", "css/components.css", "css/pages.css"}
+
+// NewApp reads the files of the console and how its modules import each other.
+func NewApp() (*App, error) {
+	a := &App{files: map[string][]byte{}}
+	err := fs.WalkDir(web, "web", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		body, err := web.ReadFile(name)
-		bodies[strings.TrimPrefix(name, "web/")] = body
+		a.files[strings.TrimPrefix(name, "web/")] = body
 		return err
 	})
 	if err != nil {
-		return nil, shell, err
+		return nil, err
 	}
-	if err := prepare(bodies); err != nil {
-		return nil, shell, err
+	a.hash = hashOf(a.files)
+	if a.modules, err = readModules(a.files); err != nil {
+		return nil, err
 	}
-	hash := hashOf(bodies)
-	files = map[string]AppFile{}
-	for name, body := range bodies {
+	a.routes, err = readRoutes(a.modules, a.files[routeModule])
+	return a, err
+}
+
+// Files returns the files by their path under /app/-/. The paths begin with a hash of all files, so that a browser may keep
+// them forever.
+func (a *App) Files() map[string]AppFile {
+	files := map[string]AppFile{}
+	for name, body := range a.files {
 		if name != shellName {
-			files[hash+"/"+name] = AppFile{mime.TypeByExtension(path.Ext(name)), body}
+			files[a.hash+"/"+name] = AppFile{mime.TypeByExtension(path.Ext(name)), body}
 		}
 	}
-	shell, err = renderShell(string(bodies[shellName]), "/app/-/"+hash)
-	return files, shell, err
+	return files
 }
 
-// styles are the style sheets, in the order of their layers. They are served as one.
-var styles = []string{"css/tokens.css", "css/base.css", "css/components.css", "css/pages.css"}
-
-// prepare joins and minifies the style sheets and the scripts. The templates of scripts keep their text.
-func prepare(bodies map[string][]byte) (err error) {
-	var style []byte
-	for _, name := range styles {
-		style = append(style, bodies[name]...)
-		delete(bodies, name)
-	}
-	bodies["console.css"] = style
-	sources := modules{}
-	for name, body := range bodies {
-		if module, is := strings.CutPrefix(name, "js/"); is {
-			sources[module] = compact(string(body))
-			delete(bodies, name)
-		}
-	}
-	scripts, err := sources.join()
+// Shells returns the pages that addresses under /app show, by the module that PageModule returns for an address. They
+// differ only in the modules that the browser loads along with them.
+func (a *App) Shells() (map[string]Page, error) {
+	t, err := template.New(shellName).Parse(string(a.files[shellName]))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	maps.Copy(bodies, scripts)
-	m := minify.New()
-	m.Add(".css", &css.Minifier{})
-	m.Add(".js", &js.Minifier{KeepVarNames: true}) // join has shortened them
-	for name, body := range bodies {
-		if ext := path.Ext(name); ext == ".css" || ext == ".js" {
-			if bodies[name], err = m.Bytes(ext, body); err != nil {
-				return fmt.Errorf("minify %s: %w", name, err)
-			}
+	shells := map[string]Page{}
+	for _, module := range append(a.pageModules(), "") {
+		var b bytes.Buffer
+		err := t.Execute(&b, struct {
+			Base             string
+			Styles, Preloads []string
+			Main             string
+		}{"/app/-/" + a.hash, styles, a.preloads(module), mainModule})
+		if err != nil {
+			return nil, err
+		}
+		shells[module] = Page{HTML: b.Bytes(), Policy: appPolicy}
+	}
+	return shells, nil
+}
+
+// preloads returns the modules that a page needs besides the main module: they are the static imports of the main module
+// and of the module of the page.
+func (a *App) preloads(page string) []string {
+	needed := a.modules.closure(mainModule)[1:]
+	if page == "" {
+		return needed
+	}
+	for _, name := range a.modules.closure(page) {
+		if name != mainModule && !slices.Contains(needed, name) {
+			needed = append(needed, name)
 		}
 	}
-	return nil
+	return needed
 }
 
-var (
-	indentation = regexp.MustCompile(`\n +`)
-	gap         = regexp.MustCompile(`([>}])\n([<$])`) // between the elements and the holes of a template
-	plainText   = regexp.MustCompile(`\bt\(('[^'{\\]*')\)`)
-)
-
-// compact shortens a script where the minifier keeps everything, which is in templates. Indentation means nothing there,
-// and neither do line breaks between elements, because these are blocks or flexible boxes. It also removes the
-// calls of t for texts without placeholders, because English is the only language.
-func compact(script string) string {
-	script = gap.ReplaceAllString(indentation.ReplaceAllString(script, "\n"), "$1$2")
-	return plainText.ReplaceAllString(script, "$1")
-}
-
-const shellName = "shell.html"
-
-func hashOf(bodies map[string][]byte) string {
+func hashOf(files map[string][]byte) string {
 	h := sha256.New()
-	names := make([]string, 0, len(bodies))
-	for name := range bodies {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
 		h.Write([]byte(name + "\x00"))
-		h.Write(bodies[name])
+		h.Write(files[name])
 	}
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
-}
-
-func renderShell(text, base string) (Page, error) {
-	t, err := template.New(shellName).Parse(text)
-	if err != nil {
-		return Page{}, err
-	}
-	var b bytes.Buffer
-	err = t.Execute(&b, base)
-	return Page{HTML: b.Bytes(), Policy: appPolicy}, err
 }
 
 // appPolicy allows nothing but the console's own files and requests to its own server.

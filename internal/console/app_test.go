@@ -3,7 +3,6 @@ package console
 import (
 	"fmt"
 	"io/fs"
-	"maps"
 	"math"
 	"path"
 	"regexp"
@@ -30,75 +29,94 @@ func appSources(t *testing.T) map[string]string {
 	return files
 }
 
-// TestApp requires that the scripts are served without comments, and with the text of their templates but its
-// line breaks and indentation, and that the style sheets are served in the order of their layers.
-func TestApp(t *testing.T) {
-	served, _, err := App()
+func newApp(t *testing.T) *App {
+	t.Helper()
+	app, err := NewApp()
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := map[string]string{}
-	for name, file := range served {
-		_, name, _ = strings.Cut(name, "/")
-		files[name] = string(file.Body)
-	}
-	if style := files["console.css"]; !strings.HasPrefix(style, "@layer tokens,base,components,pages;@layer tokens{") {
-		t.Errorf("the style sheet begins with %.100s", style)
-	}
-	scripts := files[mainScript] + files[pagesScript]
-	if strings.Contains(scripts, "@ts-check") || strings.Contains(scripts, "/**") {
-		t.Error("the scripts are served with comments")
-	}
-	text := regexp.MustCompile("`<[^`$]+[`$]") // the beginning of a template
+	return app
+}
+
+// TestApp requires that the scripts and style sheets are served as they are written, under one hash, and that each page
+// links the style sheets in the order of their layers.
+func TestApp(t *testing.T) {
+	app := newApp(t)
+	files := app.Files()
 	for name, source := range appSources(t) {
-		if path.Ext(name) != ".js" {
-			continue
+		if got := string(files[app.hash+"/"+name].Body); got != source {
+			t.Errorf("%s is served as %.100q", name, got)
 		}
-		t.Run(name, func(t *testing.T) {
-			for _, beginning := range text.FindAllString(source, -1) {
-				if !strings.Contains(scripts, compact(beginning)) {
-					t.Errorf("%s is not served", beginning)
-				}
-			}
-		})
+	}
+	shells, err := app.Shells()
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := regexp.MustCompile(`<link rel="stylesheet" href="/app/-/` + app.hash + `/css/(\w+)\.css">`)
+	for module, shell := range shells {
+		layers := ""
+		for _, found := range link.FindAllSubmatch(shell.HTML, -1) {
+			layers += ", " + string(found[1])
+		}
+		if want := "@layer " + strings.TrimPrefix(layers, ", ") + ";"; !strings.HasPrefix(appSources(t)["css/tokens.css"], want) {
+			t.Errorf("the page of %q links style sheets in the order %s", module, want)
+		}
 	}
 }
 
-// TestJoin checks what the scripts of joined modules contain, and that modules in other forms are refused.
-func TestJoin(t *testing.T) {
-	usual := modules{
-		"main.js":       "import { add } from './sum.js';\nvoid import('./pages/list.js');\nvoid import('./dialog.js');\nadd({ add });",
-		"sum.js":        "const one = 1;\nexport const add = (value, by = one) => { const sum = value + by; return { sum, by }; };",
-		"dialog.js":     "/** @type {import('./sum.js').add} */\nlet sum = 0;\nexport class Dialog { #shown = sum; show() { return this.#shown; } }",
-		"pages/list.js": "import { add as plus } from '../sum.js';\nimport { Dialog } from '../dialog.js';\nexport async function list() { return plus(new Dialog()); }",
-	}
-	scripts, err := usual.join()
+// TestPreloads requires that each page loads everything that its module imports, and nothing twice.
+func TestPreloads(t *testing.T) {
+	app := newApp(t)
+	shells, err := app.Shells()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for script, want := range map[string]string{
-		mainScript: "const e = 1; const t = (t, n = e) => { const s = t + n; return {sum: s, by: n}; }; " +
-			"void import('./pages.js'); void import('./pages.js'); t({add: t}); export { t };",
-		pagesScript: "import { t } from './main.js'; let n = 0; class s { #e = n; show () { return this.#e; } } " +
-			"async function o() { return t(new s()); } export { s as Dialog, o as list };",
-	} {
-		if got := strings.Join(strings.Fields(string(scripts[script])), " "); got != want {
-			t.Errorf("%s is\n%s\nwant\n%s", script, got, want)
+	preload := regexp.MustCompile(`<link rel="modulepreload" href="/app/-/` + app.hash + `/([^"]+)">`)
+	importLine := regexp.MustCompile(`(?m)^import [^(]|^export [{*]`)
+	for module, shell := range shells {
+		loaded := map[string]bool{mainModule: true}
+		for _, found := range preload.FindAllSubmatch(shell.HTML, -1) {
+			if name := string(found[1]); loaded[name] {
+				t.Errorf("the page of %q loads %s twice", module, name)
+			} else {
+				loaded[name] = true
+			}
+		}
+		if module != "" && !loaded[module] {
+			t.Errorf("the page of %s does not load it", module)
+		}
+		for name := range loaded {
+			source := appSources(t)[name]
+			if found := importLine.FindAllString(source, -1); len(found) != len(app.modules[name]) {
+				t.Errorf("%s has %d imports, but %d were read", name, len(found), len(app.modules[name]))
+			}
+			for _, imported := range app.modules[name] {
+				if !loaded[imported] {
+					t.Errorf("the page of %q does not load %s, which %s imports", module, imported, name)
+				}
+			}
 		}
 	}
-	for _, wrong := range []string{
-		"import x from './sum.js';", "import * as x from './sum.js';", "export * from './sum.js';", "export let x = 1;",
-		"export { one };", "export default 1;", "import { add } from './absent.js';", "import { one } from './sum.js';", "void import('./absent.js');", "e();",
-		"export function list() {}", "const",
+}
+
+// TestPageModule requires that the server finds the module of an address as router.js does.
+func TestPageModule(t *testing.T) {
+	app := newApp(t)
+	if written := strings.Count(appSources(t)[routeModule], "import("); len(app.routes) != written || written < 30 {
+		t.Errorf("%d of %d routes were read", len(app.routes), written)
+	}
+	for address, want := range map[string]string{
+		"": "home", "/": "home", "/contacts": "list", "/contacts/": "list", "/contacts/1": "record", "/contacts/duplicates": "clean",
+		"/catalogue/people": "list", "/settings": "settings", "/settings/users": "settings", "/settings/trash": "clean",
+		"/settings/webhooks/1": "settings", "/imports/new": "imports", "/previews/1": "market",
+		"/nothing": "", "/contacts/1/2": "", "/contacts//": "list",
 	} {
-		t.Run(wrong, func(t *testing.T) {
-			with := maps.Clone(usual)
-			with["dialog.js"] = wrong
-			with["pages/list.js"] = "export const list = 1;"
-			if _, err := with.join(); err == nil || !strings.Contains(err.Error(), "dialog.js: ") && !strings.Contains(err.Error(), "because dialog.js") {
-				t.Errorf("the error is %v", err)
-			}
-		})
+		if want != "" {
+			want = "js/pages/" + want + ".js"
+		}
+		if got := app.PageModule(address); got != want {
+			t.Errorf("the module of %q is %q, want %q", address, got, want)
+		}
 	}
 }
 

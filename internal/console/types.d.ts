@@ -36,7 +36,7 @@ type PageModule = {
   actions?: (model: any) => Action[];
   close?: (model: any) => void;
 };
-type Route = [pattern: string, page: PageModule];
+type Route = [pattern: string, load: () => Promise<PageModule>];
 type Action = { label: string; act: () => unknown };
 
 type FormState = import('./web/js/components/dialog.js').FormState;

@@ -7,7 +7,7 @@ import { button } from './components/parts.js';
 import { html, render } from './dom.js';
 import { startFoot } from './foot.js';
 import { setZone } from './format.js';
-import { homePage } from './pages/home.js';
+import { routes } from './pages/routes.js';
 import { cancel, current, go, link, reload, start } from './router.js';
 import { addKeys, may, onUpdate, prefer, readPreferences, session, update } from './state.js';
 import { t, tn } from './text.js';
@@ -218,7 +218,7 @@ async function begin() {
     const menu = event.target.closest('details');
     for (const other of document.querySelectorAll('details.menu')) if (other !== menu) other.removeAttribute('open');
   });
-  await start([['/', homePage]], async () => (await import('./pages/routes.js')).routes);
+  await start(routes);
   startFoot();
   watchTroubles();
   watchUses();

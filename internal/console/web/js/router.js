@@ -10,8 +10,8 @@ export const current = { page: null, model: null, params: { path: '', args: {}, 
 
 /** @type {Route[]} */
 let routes = [];
-/** Loads all routes. @type {() => Promise<Route[]>} */
-let loadAll = async () => [];
+/** The pages that were loaded, by their routes. @type {Map<Route, PageModule>} */
+const pages = new Map();
 let abort = new AbortController();
 /** @type {() => void} */
 let removeKeys = () => {};
@@ -32,10 +32,16 @@ function match(pattern, path) {
   return args;
 }
 
-/** @param {Route[]} first the routes that are loaded already @param {() => Promise<Route[]>} all loads all of them */
-export function start(first, all) {
-  routes = first;
-  loadAll = all;
+/** The page of a route, whose module is loaded once. @param {Route} route */
+async function pageOf(route) {
+  const page = pages.get(route) || (await route[1]());
+  pages.set(route, page);
+  return page;
+}
+
+/** Shows the page of the address, and from now on those that links lead to. @param {Route[]} all */
+export function start(all) {
+  routes = all;
   history.scrollRestoration = 'manual';
   place = history.state?.place || 0;
   history.replaceState({ ...history.state, place }, '');
@@ -96,7 +102,7 @@ async function show(scroll, row) {
   const { signal } = abort;
   const path = location.pathname.slice(prefix.length).replace(/(.)\/$/, '$1') || '/';
   const params = { path, row, args: {}, search: new URLSearchParams(location.search) };
-  const find = () => routes.find(([pattern]) => {
+  const route = routes.find(([pattern]) => {
     const args = match(pattern, path);
     if (args) params.args = args;
     return args;
@@ -109,9 +115,8 @@ async function show(scroll, row) {
     update();
   }, 3000);
   try {
-    if (!find()) routes = await loadAll();
-    const [, page] = find() || [];
-    if (!page) throw new ApiError(404, '', '');
+    if (!route) throw new ApiError(404, '', '');
+    const page = await pageOf(route);
     if (signal.aborted) return;
     const previous = isSamePath && current.page === page ? current.model : undefined;
     if (!previous) setTimeout(() => { if (!signal.aborted && current.loading && !isSamePath) { current.page?.close?.(current.model); current.page = null; update(); } }, 150);

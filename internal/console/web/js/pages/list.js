@@ -15,8 +15,8 @@ import { actions, create, deleteView, exportCSV, exportExcel, saveView } from '.
 import { createAudience } from './audience.js';
 import { entities, tagsFor, valueAt, withTags } from './entities.js';
 
-/** @param {string} name @returns {PageModule} */
-function listPage(name) {
+/** The list of a kind of record. @param {string} name @returns {PageModule} */
+export function listPage(name) {
   const kind = entities[name];
   return {
     title: () => kind.title,
@@ -43,9 +43,6 @@ function listPage(name) {
     close: (model) => model.close(),
   };
 }
-
-/** The addresses of lists and their pages. @type {Route[]} */
-export const lists = Object.keys(entities).map((name) => [entities[name].path, listPage(name)]);
 
 /** What a list page knows. */
 export class ListModel {

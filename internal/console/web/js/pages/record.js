@@ -16,8 +16,8 @@ import { entities, tagsFor, valueAt } from './entities.js';
 import { past, readMentioned } from './history.js';
 import { deleted } from './undo.js';
 
-/** @param {string} name @returns {PageModule} */
-function recordPage(name) {
+/** The page of a kind of record. @param {string} name @returns {PageModule} */
+export function recordPage(name) {
   const kind = entities[name];
   return {
     title: (model) => nameOf(model.record),
@@ -50,9 +50,6 @@ function recordPage(name) {
     keys: (model) => ({ j: () => beside(model, 1), k: () => beside(model, -1), e: () => /** @type {HTMLElement | null} */ (document.querySelector('.inline-edit'))?.click() }),
   };
 }
-
-/** The addresses of records and their pages. @type {Route[]} */
-export const records = ['contacts', 'accounts', 'opportunities', 'tasks', 'meetings'].map((name) => [`/${name}/:id`, recordPage(name)]);
 
 /** @param {Item} model */
 function view(model) {

@@ -1,20 +1,41 @@
 // @ts-check
-// All pages, by their addresses. The script has the pages in the order of these imports, see join.go.
-import { duplicatesPage, trashPage } from './clean.js';
-import { audiencePage } from './audience.js';
-import { campaignPage } from './campaigns.js';
-import { lists } from './list.js';
-import { records } from './record.js';
-import { marketPage, previewPage } from './market.js';
-import { templatePage } from './template.js';
-import { settingsPage, webhookPage } from './settings.js';
-import { importPage, newImportPage } from './imports.js';
-import { operationPage, operationsPage } from './operations.js';
-import { homePage } from './home.js';
+// All pages, by their addresses. The module of a page is loaded when the page is first opened. The server reads this list
+// too (modules.go), so that a browser loads the module of the first page along with the shell: keep the form of the entries.
 
 /** The first that fits an address is shown. @type {Route[]} */
 export const routes = [
-  ['/', homePage], ['/contacts/duplicates', duplicatesPage], ['/accounts/duplicates', duplicatesPage], ...records, ...lists, ['/audiences/:id', audiencePage],
-  ['/imports/new', newImportPage], ['/imports/:id', importPage], ['/market', marketPage], ['/previews/:id', previewPage], ['/campaigns/:id', campaignPage],
-  ['/templates/:id', templatePage], ['/operations', operationsPage], ['/operations/:id', operationPage], ['/settings/trash', trashPage], ['/settings', settingsPage], ['/settings/:part', settingsPage], ['/settings/webhooks/:id', webhookPage],
+  ['/', async () => (await import('./home.js')).homePage],
+  ['/contacts/duplicates', async () => (await import('./clean.js')).duplicatesPage],
+  ['/accounts/duplicates', async () => (await import('./clean.js')).duplicatesPage],
+  ['/contacts/:id', async () => (await import('./record.js')).recordPage('contacts')],
+  ['/accounts/:id', async () => (await import('./record.js')).recordPage('accounts')],
+  ['/opportunities/:id', async () => (await import('./record.js')).recordPage('opportunities')],
+  ['/tasks/:id', async () => (await import('./record.js')).recordPage('tasks')],
+  ['/meetings/:id', async () => (await import('./record.js')).recordPage('meetings')],
+  ['/contacts', async () => (await import('./list.js')).listPage('contacts')],
+  ['/accounts', async () => (await import('./list.js')).listPage('accounts')],
+  ['/opportunities', async () => (await import('./list.js')).listPage('opportunities')],
+  ['/audiences', async () => (await import('./list.js')).listPage('audiences')],
+  ['/previews', async () => (await import('./list.js')).listPage('previews')],
+  ['/imports', async () => (await import('./list.js')).listPage('imports')],
+  ['/catalogue/companies', async () => (await import('./list.js')).listPage('companies')],
+  ['/catalogue/people', async () => (await import('./list.js')).listPage('people')],
+  ['/campaigns', async () => (await import('./list.js')).listPage('campaigns')],
+  ['/templates', async () => (await import('./list.js')).listPage('templates')],
+  ['/outbox', async () => (await import('./list.js')).listPage('outbox')],
+  ['/tasks', async () => (await import('./list.js')).listPage('tasks')],
+  ['/meetings', async () => (await import('./list.js')).listPage('meetings')],
+  ['/audiences/:id', async () => (await import('./audience.js')).audiencePage],
+  ['/imports/new', async () => (await import('./imports.js')).newImportPage],
+  ['/imports/:id', async () => (await import('./imports.js')).importPage],
+  ['/market', async () => (await import('./market.js')).marketPage],
+  ['/previews/:id', async () => (await import('./market.js')).previewPage],
+  ['/campaigns/:id', async () => (await import('./campaigns.js')).campaignPage],
+  ['/templates/:id', async () => (await import('./template.js')).templatePage],
+  ['/operations', async () => (await import('./operations.js')).operationsPage],
+  ['/operations/:id', async () => (await import('./operations.js')).operationPage],
+  ['/settings/trash', async () => (await import('./clean.js')).trashPage],
+  ['/settings', async () => (await import('./settings.js')).settingsPage],
+  ['/settings/:part', async () => (await import('./settings.js')).settingsPage],
+  ['/settings/webhooks/:id', async () => (await import('./settings.js')).webhookPage],
 ];
