@@ -48,8 +48,9 @@ client: ## generate a Go client and, if npm is installed, a TypeScript client fr
 lint-api: ## check the API document with Redocly's linter
 	cd internal/clienttest && PROSPECTOR_LINT=1 go test -count 1 -run TestLint -v .
 
-check-console: ## check the types of the console's scripts and lint them, if npm is installed
+check-console: ## check the format and the types of the console's scripts and lint them, if npm is installed
 	@if ! command -v npm >/dev/null; then echo "npm is not installed, so the scripts of the console are not checked"; exit 0; fi; \
+		npx --yes --package prettier@3.10.1 prettier --check internal/console/web/js internal/console/web/css internal/console/*.mjs internal/console/*.ts && \
 		npx --yes --package typescript@5.9.3 tsc --noEmit --strict -p internal/console/tsconfig.json && \
 		npx --yes --package eslint@9.39.1 eslint -c internal/console/eslint.config.mjs internal/console/web/js && echo "the scripts of the console are sound"
 

@@ -3,10 +3,24 @@
 type Item = Record<string, any>;
 type Detail = { path: string; message: string; id?: string };
 type Pagination = { page: number; page_size: number; total_count: number; total_pages: number };
-type Page = { data: Item[]; pagination: Pagination; summary?: any; meta: { timestamp: string; damaged?: number } };
+type Page = {
+  data: Item[];
+  pagination: Pagination;
+  summary?: any;
+  meta: { timestamp: string; damaged?: number };
+};
 type Field = {
-  key: string; label: string; type: string; read_only: boolean; custom: boolean; sortable: boolean; filterable: boolean;
-  conditions: string[]; reference?: string | null; enum_field_settings: any; options?: { value: string; label: string }[];
+  key: string;
+  label: string;
+  type: string;
+  read_only: boolean;
+  custom: boolean;
+  sortable: boolean;
+  filterable: boolean;
+  conditions: string[];
+  reference?: string | null;
+  enum_field_settings: any;
+  options?: { value: string; label: string }[];
 };
 type Schema = { entity: string; default_sort: string; fields: Field[] };
 
@@ -16,7 +30,15 @@ type RequestOptions = { signal?: AbortSignal; key?: string; match?: string; quie
 
 // The state of a list in its URL.
 type Rule = { field: string; condition: string; value?: any };
-type View = { q: string; rules: Rule[]; where: any; sort: string; page: number; cols: string[]; unknown?: string[] };
+type View = {
+  q: string;
+  rules: Rule[];
+  where: any;
+  sort: string;
+  page: number;
+  cols: string[];
+  unknown?: string[];
+};
 
 type Template = { strings: TemplateStringsArray; values: unknown[]; isSVG?: boolean };
 type Keyed = { keys: unknown[]; items: unknown[] };
@@ -26,8 +48,8 @@ type Hole = ((event: any) => unknown) | {} | null | undefined;
 // The address of a page, and the first row that its table had when it was left.
 type Params = { path: string; row?: number; args: Record<string, string>; search: URLSearchParams };
 type Keys = Record<string, (event: KeyboardEvent) => void>;
-// A page: load returns its model, view renders it, close ends what load began. A model with isDirty is left only after a
-// question.
+// A page: load returns its model, view renders it, close ends what load began. A model with isDirty
+// is left only after a question.
 type PageModule = {
   title: (model: any) => string;
   load: (params: Params, signal: AbortSignal, previous?: any) => Promise<any>;
@@ -41,12 +63,33 @@ type Action = { label: string; act: () => unknown };
 
 type FormState = import('./web/js/components/dialog.js').FormState;
 type FieldOptions = {
-  name: string; label?: string; type?: string; help?: unknown; options?: { value: string; label: string }[]; required?: boolean;
-  rows?: number; reference?: string | null; placeholder?: string; autocomplete?: string;
+  name: string;
+  label?: string;
+  type?: string;
+  help?: unknown;
+  options?: { value: string; label: string }[];
+  required?: boolean;
+  rows?: number;
+  reference?: string | null;
+  placeholder?: string;
+  autocomplete?: string;
 };
-type ControlOptions = FieldOptions & { suggestions?: { value: string; label: string }[]; id: string; value: any; set: (value: any) => void; error?: string };
+type ControlOptions = FieldOptions & {
+  suggestions?: { value: string; label: string }[];
+  id: string;
+  value: any;
+  set: (value: any) => void;
+  error?: string;
+};
 
-type Column = { key: string; label: string; width: number; number?: boolean; sortable?: boolean; view: (record: any, row: number) => unknown };
+type Column = {
+  key: string;
+  label: string;
+  width: number;
+  number?: boolean;
+  sortable?: boolean;
+  view: (record: any, row: number) => unknown;
+};
 type TableOptions = {
   label: string;
   columns: Column[];
@@ -66,16 +109,38 @@ type TableOptions = {
 
 // What the console needs to know of an entity beyond its schema.
 type Entity = {
-  entity: string; title: string; one: string; path: string; list: string; columns: string[]; search: string; sort?: string;
-  create?: string[]; empty: string; canExport?: boolean; actions?: string[];
+  entity: string;
+  title: string;
+  one: string;
+  path: string;
+  list: string;
+  columns: string[];
+  search: string;
+  sort?: string;
+  create?: string[];
+  empty: string;
+  canExport?: boolean;
+  actions?: string[];
   links?: [string, string][];
   href?: ''; // the records have no page
   quick?: [string, string][]; // often used views: a label and the query of the URL
 };
 
 type Me = {
-  user_id: string; user_email: string; user_first_name: string | null; user_last_name: string | null;
-  org_id: string; org_name: string; access: 'read' | 'write' | 'admin';
+  user_id: string;
+  user_email: string;
+  user_first_name: string | null;
+  user_last_name: string | null;
+  org_id: string;
+  org_name: string;
+  access: 'read' | 'write' | 'admin';
 };
 
-declare var trustedTypes: { createPolicy(name: string, rules: { createHTML(s: string): string }): { createHTML(s: string): any } } | undefined;
+declare var trustedTypes:
+  | {
+      createPolicy(
+        name: string,
+        rules: { createHTML(s: string): string },
+      ): { createHTML(s: string): any };
+    }
+  | undefined;

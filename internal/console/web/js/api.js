@@ -3,13 +3,24 @@
 import { words } from './format.js';
 import { t } from './text.js';
 
-
-/** A message of the API with the names of fields as people know them. What is quoted stays. @param {string} message */
-export const inWords = (message = '') => message.replace(/"[^"]*"|\{\{.*?\}\}|^[a-z]+(?=: )|\b[a-z]+(_[a-z]+)+\b(?!\()/g, (name) => (/\W/.test(name) ? name : words(name)));
+/**
+ * A message of the API with the names of fields as people know them. What is quoted stays.
+ * @param {string} message
+ */
+export const inWords = (message = '') =>
+  message.replace(/"[^"]*"|\{\{.*?\}\}|^[a-z]+(?=: )|\b[a-z]+(_[a-z]+)+\b(?!\()/g, (name) =>
+    /\W/.test(name) ? name : words(name),
+  );
 
 /** A refused or failed request. */
 export class ApiError extends Error {
-  /** @param {number} status @param {string} code @param {string} message @param {Detail[]} [details] @param {number} [wait] */
+  /**
+   * @param {number} status
+   * @param {string} code
+   * @param {string} message
+   * @param {Detail[]} [details]
+   * @param {number} [wait]
+   */
   constructor(status, code, message, details = [], wait = 0) {
     super(inWords(message));
     this.status = status;
@@ -20,20 +31,38 @@ export class ApiError extends Error {
 }
 
 /**
- * What main.js and foot.js add: a sign-in over the page, the headers of every request, a bar while the service cannot be reached,
- * what follows a use of the session, and a question about the dynamic audiences that a change would make static.
- * @type {{force: (audiences: Detail[]) => Promise<void>, signIn: () => Promise<void>, headers: Record<string, string>, wait: (seconds: number, why: string, signal?: AbortSignal) => Promise<void>, used: () => void}}
+ * What main.js and foot.js add: a sign-in over the page, the headers of every request, a bar while
+ * the service cannot be reached, what follows a use of the session, and a question about the
+ * dynamic audiences that a change would make static.
+ * @type {{
+ *   force: (audiences: Detail[]) => Promise<void>,
+ *   signIn: () => Promise<void>,
+ *   headers: Record<string, string>,
+ *   wait: (seconds: number, why: string, signal?: AbortSignal) => Promise<void>,
+ *   used: () => void,
+ * }}
  */
-export const hooks = { headers: { 'X-Prospector-Console': '1' }, signIn: () => Promise.reject(new Error('signed out')), wait: () => Promise.resolve(), used: () => {}, force: () => Promise.reject(new Error('not forced')) };
+export const hooks = {
+  headers: { 'X-Prospector-Console': '1' },
+  signIn: () => Promise.reject(new Error('signed out')),
+  wait: () => Promise.resolve(),
+  used: () => {},
+  force: () => Promise.reject(new Error('not forced')),
+};
 
 const maxConcurrent = 6;
 let running = 0;
 /** @type {(() => void)[]} */
 const waiting = [];
 
-/** @template T @param {() => Promise<T>} task @returns {Promise<T>} */
+/**
+ * @template T
+ * @param {() => Promise<T>} task
+ * @returns {Promise<T>}
+ */
 async function limited(task) {
-  if (running >= maxConcurrent) await new Promise((resolve) => waiting.push(() => resolve(undefined)));
+  if (running >= maxConcurrent)
+    await new Promise((resolve) => waiting.push(() => resolve(undefined)));
   running++;
   try {
     return await task();
@@ -45,12 +74,26 @@ async function limited(task) {
 
 /** @param {string} method @param {string} path */
 function changesNothing(method, path) {
-  return method === 'GET' || /\/(list|search|render|simulate|estimate|export|duplicates|facets)$/.test(path);
+  return (
+    method === 'GET' ||
+    /\/(list|search|render|simulate|estimate|export|duplicates|facets)$/.test(path)
+  );
 }
 
-/** Whether a request can be repeated with force after it was refused: only dynamic audiences are in its way. @param {string} method @param {string} path @param {ApiError} error */
-const canForce = (method, path, { code, details }) => code === 'in_use' && details.length > 0 && details.every((detail) => detail.path === 'audiences')
-  && /^DELETE \/v1\/(tags|accounts|fields)\/[^?]+$|^POST .*\/(merge|restore)$/.test(`${method} ${path}`);
+/**
+ * Whether a request can be repeated with force after it was refused: only dynamic audiences are in
+ * its way.
+ * @param {string} method
+ * @param {string} path
+ * @param {ApiError} error
+ */
+const canForce = (method, path, { code, details }) =>
+  code === 'in_use' &&
+  details.length > 0 &&
+  details.every((detail) => detail.path === 'audiences') &&
+  /^DELETE \/v1\/(tags|accounts|fields)\/[^?]+$|^POST .*\/(merge|restore)$/.test(
+    `${method} ${path}`,
+  );
 
 /**
  * Makes a request and returns the decoded body and its headers.
@@ -70,7 +113,11 @@ export async function request(method, path, body, options = {}) {
       if (!(error instanceof ApiError)) throw error;
       if (error.status === 401 && !options.quiet) {
         await hooks.signIn();
-      } else if (!options.quiet && (error.status === 429 || ([0, 503].includes(error.status) && (changesNothing(method, path) || options.key)))) {
+      } else if (
+        !options.quiet &&
+        (error.status === 429 ||
+          ([0, 503].includes(error.status) && (changesNothing(method, path) || options.key)))
+      ) {
         await hooks.wait(error.wait, error.message, options.signal);
         if (options.signal?.aborted) throw error;
       } else if (canForce(method, path, error) && !(/** @type {any} */ (body)?.force)) {
@@ -85,7 +132,12 @@ export async function request(method, path, body, options = {}) {
   }
 }
 
-/** @param {string} method @param {string} path @param {unknown} body @param {RequestOptions} options */
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {unknown} body
+ * @param {RequestOptions} options
+ */
 async function once(method, path, body, options) {
   const headers = { ...hooks.headers };
   if (options.quiet) delete headers['X-Prospector-User'];
@@ -95,7 +147,11 @@ async function once(method, path, body, options) {
   let answer;
   try {
     answer = await fetch(path, {
-      method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal: options.signal, credentials: 'same-origin',
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal: options.signal,
+      credentials: 'same-origin',
     });
   } catch (error) {
     if (options.signal?.aborted) throw error;
@@ -108,29 +164,70 @@ async function once(method, path, body, options) {
   }
   const failure = await answer.json().catch(() => ({}));
   const e = failure.error || { code: 'unauthorized', message: failure.detail || answer.statusText };
-  throw new ApiError(answer.status, e.code, e.message, e.details || [], Number(answer.headers.get('Retry-After')) || 2);
+  throw new ApiError(
+    answer.status,
+    e.code,
+    e.message,
+    e.details || [],
+    Number(answer.headers.get('Retry-After')) || 2,
+  );
 }
 
-/** A rule of a filter. @param {string} field @param {any} value @param {string} [condition] */
+/**
+ * A rule of a filter.
+ * @param {string} field
+ * @param {any} value
+ * @param {string} [condition]
+ */
 export const is = (field, value, condition = 'is') => ({ field, condition, value });
 
-/** @param {string} path @param {RequestOptions} [options] @returns {Promise<Item>} */
-export const get = async (path, options) => (await request('GET', path, undefined, options)).body.data;
+/**
+ * @param {string} path
+ * @param {RequestOptions} [options]
+ * @returns {Promise<Item>}
+ */
+export const get = async (path, options) =>
+  (await request('GET', path, undefined, options)).body.data;
 
-/** @param {string} path @param {unknown} body @param {RequestOptions} [options] @returns {Promise<any>} */
-export const post = async (path, body, options) => (await request('POST', path, body, options)).body?.data;
+/**
+ * @param {string} path
+ * @param {unknown} body
+ * @param {RequestOptions} [options]
+ * @returns {Promise<any>}
+ */
+export const post = async (path, body, options) =>
+  (await request('POST', path, body, options)).body?.data;
 
-/** @param {string} path @param {unknown} body @param {RequestOptions} [options] @returns {Promise<any>} */
-export const patch = async (path, body, options) => (await request('PATCH', path, body, options)).body?.data;
+/**
+ * @param {string} path
+ * @param {unknown} body
+ * @param {RequestOptions} [options]
+ * @returns {Promise<any>}
+ */
+export const patch = async (path, body, options) =>
+  (await request('PATCH', path, body, options)).body?.data;
 
 /** @param {string} path @param {RequestOptions} [options] */
 export const remove = (path, options) => request('DELETE', path, undefined, options);
 
-/** One page of a list. @param {string} path @param {unknown} query @param {RequestOptions} [options] @returns {Promise<Page>} */
-export const list = async (path, query, options) => (await request('POST', path, query, options)).body;
+/**
+ * One page of a list.
+ * @param {string} path
+ * @param {unknown} query
+ * @param {RequestOptions} [options]
+ * @returns {Promise<Page>}
+ */
+export const list = async (path, query, options) =>
+  (await request('POST', path, query, options)).body;
 
-/** One page of a list that is a GET. @param {string} path @param {RequestOptions} [options] @returns {Promise<Page>} */
-export const getPage = async (path, options) => (await request('GET', path, undefined, options)).body;
+/**
+ * One page of a list that is a GET.
+ * @param {string} path
+ * @param {RequestOptions} [options]
+ * @returns {Promise<Page>}
+ */
+export const getPage = async (path, options) =>
+  (await request('GET', path, undefined, options)).body;
 
 /** @type {Map<string, Promise<any>>} */
 const cache = new Map();
@@ -153,7 +250,11 @@ export function cached(path, load) {
 function forget(path) {
   const entity = path.split('/')[2]?.split('?')[0];
   for (const key of cache.keys()) {
-    if (key.split('/')[2]?.split('?')[0] === entity || entity === 'fields' && key.startsWith('/v1/schemas/')) cache.delete(key);
+    if (
+      key.split('/')[2]?.split('?')[0] === entity ||
+      (entity === 'fields' && key.startsWith('/v1/schemas/'))
+    )
+      cache.delete(key);
   }
 }
 
@@ -162,15 +263,19 @@ export function forgetAll() {
   cache.clear();
 }
 
-
 /** @param {string} entity @returns {Promise<Schema>} */
-export const schemaOf = (entity) => cached(`/v1/schemas/${entity}`, () => /** @type {Promise<any>} */ (get(`/v1/schemas/${entity}`)));
+export const schemaOf = (entity) =>
+  cached(`/v1/schemas/${entity}`, () => /** @type {Promise<any>} */ (get(`/v1/schemas/${entity}`)));
 
 /** @returns {Promise<Item[]>} */
 export const users = () => cached('/v1/users', async () => (await getPage('/v1/users')).data);
 
 /** @returns {Promise<Item[]>} */
-export const tags = () => cached('/v1/tags', async () => (await list('/v1/tags/list', { page_size: 500, sort: 'name' })).data);
+export const tags = () =>
+  cached(
+    '/v1/tags',
+    async () => (await list('/v1/tags/list', { page_size: 500, sort: 'name' })).data,
+  );
 
 /** A key that makes repeating a request harmless. */
 export const newKey = () => crypto.randomUUID();

@@ -2,7 +2,6 @@
 // Renders HTML templates. Values become text, attributes or properties, never markup. Rendering a
 // template again changes only the holes whose values have changed, so focus and caret stay.
 
-
 // The only place where text becomes markup: it sees nothing but the literal parts of templates.
 const policy = globalThis.trustedTypes
   ? globalThis.trustedTypes.createPolicy('console', { createHTML: (/** @type {string} */ s) => s })
@@ -60,7 +59,7 @@ function compile({ strings, isSVG }) {
   let markup = '';
   let skipQuote = '';
   for (let i = 0; i < strings.length; i++) {
-    let part = strings[i];
+    let part = strings[i].replace(/\s*\n\s*/g, ' '); // the indentation of the source
     if (skipQuote) {
       if (!part.startsWith(skipQuote)) throw new Error(`bad hole: ${part}`);
       part = part.slice(1);
@@ -84,7 +83,11 @@ function compile({ strings, isSVG }) {
   }
   const template = document.createElement('template');
   // eslint-disable-next-line no-restricted-properties -- the policy gets the literal parts of templates only
-  template.innerHTML = /** @type {string} */ (/** @type {unknown} */ (policy.createHTML(isSVG ? `<svg>${markup.trim()}</svg>` : markup.trim())));
+  template.innerHTML = /** @type {string} */ (
+    /** @type {unknown} */ (
+      policy.createHTML(isSVG ? `<svg>${markup.trim()}</svg>` : markup.trim())
+    )
+  );
   const wrapper = isSVG && template.content.firstElementChild;
   if (wrapper) wrapper.replaceWith(...wrapper.childNodes);
   /** @type {Place[]} */
@@ -126,7 +129,9 @@ class Instance {
     const { content, holes } = compile(template);
     this.strings = template.strings;
     this.fragment = /** @type {DocumentFragment} */ (document.importNode(content, true));
-    const nodes = holes.map((hole) => hole.path.reduce((node, i) => node.childNodes[i], /** @type {Node} */ (this.fragment)));
+    const nodes = holes.map((hole) =>
+      hole.path.reduce((node, i) => node.childNodes[i], /** @type {Node} */ (this.fragment)),
+    );
     this.parts = holes.map((hole, i) => makePart(hole, nodes[i]));
     this.nodes = [...this.fragment.childNodes];
     this.update(template.values);
@@ -138,7 +143,11 @@ class Instance {
   }
 }
 
-/** @param {Place} hole @param {Node} node @returns {(value: unknown) => void} */
+/**
+ * @param {Place} hole
+ * @param {Node} node
+ * @returns {(value: unknown) => void}
+ */
 function makePart(hole, node) {
   const element = /** @type {HTMLElement} */ (node);
   const { name } = hole;
@@ -205,7 +214,10 @@ class Child {
     if (value === null || value === undefined || value === false || value === true) {
       this.clear();
     } else if (Array.isArray(value)) {
-      this.setList(value.map((_, i) => i), value);
+      this.setList(
+        value.map((_, i) => i),
+        value,
+      );
     } else if (value instanceof Node) {
       if (this.node === value) return;
       this.clear();

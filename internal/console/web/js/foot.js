@@ -1,5 +1,6 @@
 // @ts-check
-// The strip at the foot of every page: what the service does in the background, and when the session is about to end.
+// The strip at the foot of every page: what the service does in the background, and when the
+// session is about to end.
 import { ApiError, get, getPage, hooks, post } from './api.js';
 import { button } from './components/parts.js';
 import { html, keyed, render } from './dom.js';
@@ -9,9 +10,20 @@ import { announce } from './state.js';
 import { t, tn, why } from './text.js';
 
 /**
- * Work in the background: of this page, or of the service, which says under the address read how far it is. seen gets each
- * state, ended the last one as soon as the user is on the page of the work.
- * @typedef {{href: string, label: string, cancel?: () => unknown, read?: string, seen?: (item: Item) => void, ended?: (item: Item) => unknown, at?: number, result?: string, item?: Item}} Work
+ * Work in the background: of this page, or of the service, which says under the address read how
+ * far it is. seen gets each state, ended the last one as soon as the user is on the page of the
+ * work.
+ * @typedef {{
+ *   href: string,
+ *   label: string,
+ *   cancel?: () => unknown,
+ *   read?: string,
+ *   seen?: (item: Item) => void,
+ *   ended?: (item: Item) => unknown,
+ *   at?: number,
+ *   result?: string,
+ *   item?: Item,
+ * }} Work
  * @typedef {Work & {read: string, done: (item: Item) => string}} Followed
  */
 /** @type {Work[]} */
@@ -21,19 +33,42 @@ const place = document.createElement('footer');
 /** Follows the preparation of a Preview, on whatever page. @param {string} id */
 export function followPreview(id) {
   const path = `/v1/tam/preview/${id}`;
-  follow({ read: `${path}?page_size=1`, cancel: () => post(`${path}/cancel`, {}), href: `/previews/${id}`, label: t('Preparing a Preview'), done: (p) => (p.status === 'READY'
-    ? tn(p.totals.companies.eligible, 'The Preview is ready: {n} company', 'The Preview is ready: {n} companies')
-    : p.status === 'FAILED' ? t('The Preview failed: {why}', { why: why(p.failure_reason) }) : t('The Preview was cancelled')) });
+  follow({
+    read: `${path}?page_size=1`,
+    cancel: () => post(`${path}/cancel`, {}),
+    href: `/previews/${id}`,
+    label: t('Preparing a Preview'),
+    done: (p) =>
+      p.status === 'READY'
+        ? tn(
+            p.totals.companies.eligible,
+            'The Preview is ready: {n} company',
+            'The Preview is ready: {n} companies',
+          )
+        : p.status === 'FAILED'
+          ? t('The Preview failed: {why}', { why: why(p.failure_reason) })
+          : t('The Preview was cancelled'),
+  });
 }
 
 /** Follows the Import of a Preview. @param {string} id @param {string} preview */
 export function followImport(id, preview) {
-  follow({ read: `/v1/tam/imports/${id}`, href: `/previews/${preview}`, label: t('Importing a Preview'), done: importResult });
+  follow({
+    read: `/v1/tam/imports/${id}`,
+    href: `/previews/${preview}`,
+    label: t('Importing a Preview'),
+    done: importResult,
+  });
 }
 
 /** @param {Item} i an Import that has ended */
-export const importResult = (i) => (i.status === 'failed' ? t('The Import failed: {why}', { why: why(i.failure_reason) })
-  : t('Imported: {accounts} new accounts and {contacts} new contacts', { accounts: i.accounts.created, contacts: i.contacts.created }));
+export const importResult = (i) =>
+  i.status === 'failed'
+    ? t('The Import failed: {why}', { why: why(i.failure_reason) })
+    : t('Imported: {accounts} new accounts and {contacts} new contacts', {
+        accounts: i.accounts.created,
+        contacts: i.contacts.created,
+      });
 
 /** Shows work and looks how far it is. @param {Followed} work */
 export function follow(work) {
@@ -45,11 +80,18 @@ export function follow(work) {
 
 /** Shows work, once. @param {Work} work */
 export function showWork(work) {
-  works = [...works.filter((other) => other !== work && (!work.read || other.read !== work.read)), work];
+  works = [
+    ...works.filter((other) => other !== work && (!work.read || other.read !== work.read)),
+    work,
+  ];
   draw();
 }
 
-/** Looks how far it is, once a second after the first looks. @param {Followed} work @param {number} wait */
+/**
+ * Looks how far it is, once a second after the first looks.
+ * @param {Followed} work
+ * @param {number} wait
+ */
 async function look(work, wait) {
   try {
     const item = await get(work.read);
@@ -95,11 +137,46 @@ async function readSession() {
 function draw() {
   const at = Math.min(used + idle, end);
   const isEnding = at > Date.now() && at - Date.now() < Math.min(early, idle / 2);
-  render(html`${isEnding && html`<p class="bar" role="alert">${t('Your session ends at {time}.', { time: time(at) })} ${at < end && button(t('Stay signed in'), readSession)}</p>`}
-    ${keyed(works, (work) => work, (work) => html`<p class="work">${work.result
-      ? html`<a class="grow" href=${link(work.href)} @click=${() => { dropWork(work); work.ended?.(work.item || {}); }}>${work.result}</a><button class="button plain" type="button" aria-label=${t('Close')} @click=${() => dropWork(work)}>×</button>`
-      : html`<a class="clip" href=${link(work.href)}>${work.label}</a><progress max="1" .value=${work.at || 0} aria-label=${work.label}></progress><span>${t('{n} %', { n: Math.round((work.at || 0) * 100) })}</span>
-        ${work.cancel && button(t('Cancel'), work.cancel)}`}</p>`)}`, place);
+  render(
+    html`${
+      isEnding &&
+      html`<p class="bar" role="alert">
+        ${t('Your session ends at {time}.', { time: time(at) })}
+        ${at < end && button(t('Stay signed in'), readSession)}
+      </p>`
+    }
+    ${keyed(
+      works,
+      (work) => work,
+      (work) =>
+        html`<p class="work">
+          ${
+            work.result
+              ? html`<a
+                    class="grow"
+                    href=${link(work.href)}
+                    @click=${() => {
+                      dropWork(work);
+                      work.ended?.(work.item || {});
+                    }}
+                    >${work.result}</a
+                  ><button
+                    class="button plain"
+                    type="button"
+                    aria-label=${t('Close')}
+                    @click=${() => dropWork(work)}
+                  >
+                    ×
+                  </button>`
+              : html`<a class="clip" href=${link(work.href)}>${work.label}</a
+                  ><progress max="1" .value=${work.at || 0} aria-label=${work.label}></progress
+                  ><span>${t('{n} %', { n: Math.round((work.at || 0) * 100) })}</span>
+                  ${work.cancel && button(t('Cancel'), work.cancel)}`
+          }
+        </p>`,
+    )}`,
+    place,
+  );
 }
 
 /** Shows the strip from now on. */
@@ -107,8 +184,14 @@ export function startFoot() {
   place.className = 'foot';
   place.setAttribute('aria-label', t('In progress'));
   document.body.append(place);
-  others.onmessage = () => { used = Date.now(); draw(); };
-  hooks.used = () => { used = Date.now(); others.postMessage(''); };
+  others.onmessage = () => {
+    used = Date.now();
+    draw();
+  };
+  hooks.used = () => {
+    used = Date.now();
+    others.postMessage('');
+  };
   setInterval(draw, 15_000);
   document.addEventListener('visibilitychange', draw);
   void readSession().catch(() => {});

@@ -19,45 +19,131 @@ const app = /** @type {HTMLElement} */ (document.getElementById('app'));
 /** @type {[string, [string, string][]][]} */
 const navigation = [
   ['', [[t('Home'), '/']]],
-  [t('People'), [[t('Contacts'), '/contacts'], [t('Accounts'), '/accounts'], [t('Opportunities'), '/opportunities'], [t('Audiences'), '/audiences'], [t('Imports'), '/imports?f=dry_run:is:false'], [t('Operations'), '/operations']]],
-  [t('Market'), [[t('New market'), '/market'], [t('Previews'), '/previews'], [t('Catalogue'), '/catalogue/companies']]],
-  [t('Outreach'), [[t('Campaigns'), '/campaigns'], [t('Templates'), '/templates'], [t('Outbox'), '/outbox']]],
-  [t('Work'), [[t('Tasks'), '/tasks?f=status:is:open'], [t('Meetings'), '/meetings']]],
+  [
+    t('People'),
+    [
+      [t('Contacts'), '/contacts'],
+      [t('Accounts'), '/accounts'],
+      [t('Opportunities'), '/opportunities'],
+      [t('Audiences'), '/audiences'],
+      [t('Imports'), '/imports?f=dry_run:is:false'],
+      [t('Operations'), '/operations'],
+    ],
+  ],
+  [
+    t('Market'),
+    [
+      [t('New market'), '/market'],
+      [t('Previews'), '/previews'],
+      [t('Catalogue'), '/catalogue/companies'],
+    ],
+  ],
+  [
+    t('Outreach'),
+    [
+      [t('Campaigns'), '/campaigns'],
+      [t('Templates'), '/templates'],
+      [t('Outbox'), '/outbox'],
+    ],
+  ],
+  [
+    t('Work'),
+    [
+      [t('Tasks'), '/tasks?f=status:is:open'],
+      [t('Meetings'), '/meetings'],
+    ],
+  ],
 ];
 
 /** The page that loads and the state that all pages share. */
 function draw() {
   if (!session.me) {
-    if (waiting || current.error) render(html`${waitingBar()}<main>${current.error && failure(current.error)}</main>`, app);
+    if (waiting || current.error)
+      render(
+        html`${waitingBar()}
+          <main>${current.error && failure(current.error)}</main>`,
+        app,
+      );
     return;
   }
   const path = current.params.path;
-  render(html`<a class="skip" href="#main">${t('Skip to the content')}</a>
-    <div class="shell">
-      ${waitingBar()}
-      <header class="top"><button class="button icon menu-button" type="button" aria-label=${t('Menu')} aria-expanded=${String(menuOpen)} aria-controls="nav" @click=${() => { menuOpen = !menuOpen; update(); }}>☰</button>
-        <strong class="grow clip" dir="auto">${session.me.org_name}</strong>
-        ${button(t('Search'), openPalette)}</header>
-      <nav class=${menuOpen ? 'open' : ''} id="nav" aria-label=${t('Main')}>
-        <div class="brand clip" dir="auto">${session.me.org_name}</div>
-        <button class="nav-button soft" type="button" @click=${openPalette}>${t('Search…')} <span class="grow"></span><kbd>Ctrl K</kbd></button>
-        ${navigation.map(([title, links]) => html`${title && html`<h3>${title}</h3>`}${links.filter(([, to]) => to !== '/market' || may('write')).map(([label, to]) => html`<a href=${link(to)} aria-current=${isCurrent(to, path) ? 'page' : null}>${label}</a>`)}`)}
-        <div class="end">
-          ${troubles.now.filter((trouble) => trouble.isMail).map(({ title, text }) => html`<a href=${link('/?who=all')} title=${text}><span class="status bad">${title}</span></a>`)}
-          <a href=${link('/settings')} aria-current=${path.startsWith('/settings') ? 'page' : null}>${t('Settings')}</a>
-          <button class="nav-button" type="button" @click=${userMenu}><span class="clip" dir="auto">${session.me.user_first_name || session.me.user_email}${session.me.access === 'read' && t(' · read access')}</span></button>
-        </div>
-      </nav>
-      <main id="main">${content()}</main>
-    </div>
-    <div id="announcer" class="visually-hidden" role="status"></div>`, app);
+  render(
+    html`<a class="skip" href="#main">${t('Skip to the content')}</a>
+      <div class="shell">
+        ${waitingBar()}
+        <header class="top">
+          <button
+            class="button icon menu-button"
+            type="button"
+            aria-label=${t('Menu')}
+            aria-expanded=${String(menuOpen)}
+            aria-controls="nav"
+            @click=${() => {
+              menuOpen = !menuOpen;
+              update();
+            }}
+          >
+            ☰
+          </button>
+          <strong class="grow clip" dir="auto">${session.me.org_name}</strong>
+          ${button(t('Search'), openPalette)}
+        </header>
+        <nav class=${menuOpen ? 'open' : ''} id="nav" aria-label=${t('Main')}>
+          <div class="brand clip" dir="auto">${session.me.org_name}</div>
+          <button class="nav-button soft" type="button" @click=${openPalette}>
+            ${t('Search…')} <span class="grow"></span><kbd>Ctrl K</kbd>
+          </button>
+          ${navigation.map(
+            ([title, links]) =>
+              html`${title && html`<h3>${title}</h3>`}${links
+                .filter(([, to]) => to !== '/market' || may('write'))
+                .map(
+                  ([label, to]) =>
+                    html`<a href=${link(to)} aria-current=${isCurrent(to, path) ? 'page' : null}
+                      >${label}</a
+                    >`,
+                )}`,
+          )}
+          <div class="end">
+            ${troubles.now
+              .filter((trouble) => trouble.isMail)
+              .map(
+                ({ title, text }) =>
+                  html`<a href=${link('/?who=all')} title=${text}
+                    ><span class="status bad">${title}</span></a
+                  >`,
+              )}
+            <a
+              href=${link('/settings')}
+              aria-current=${path.startsWith('/settings') ? 'page' : null}
+              >${t('Settings')}</a
+            >
+            <button class="nav-button" type="button" @click=${userMenu}>
+              <span class="clip" dir="auto"
+                >${
+                  session.me.user_first_name || session.me.user_email
+                }${session.me.access === 'read' && t(' · read access')}</span
+              >
+            </button>
+          </div>
+        </nav>
+        <main id="main">${content()}</main>
+      </div>
+      <div id="announcer" class="visually-hidden" role="status"></div>`,
+    app,
+  );
 }
 
 let menuOpen = false;
 /** @type {{seconds: number, why: string} | null} */
 let waiting = null;
 
-const waitingBar = () => waiting && html`<div class="bar" role="status">${waiting.why} ${tn(waiting.seconds, 'Trying again in {n} second.', 'Trying again in {n} seconds.')}</div>`;
+const waitingBar = () =>
+  waiting &&
+  html`<div class="bar" role="status">
+    ${waiting.why}
+    ${tn(waiting.seconds, 'Trying again in {n} second.', 'Trying again in {n} seconds.')}
+  </div>`;
 
 /** @param {string} path @param {string} now */
 function isCurrent(path, now) {
@@ -67,21 +153,50 @@ function isCurrent(path, now) {
 
 function content() {
   if (current.error) return failure(current.error);
-  const slow = current.slow && html`<p class="notice">${t('Loading…')} ${button(t('Cancel'), cancel)}</p>`;
-  if (!current.page) return html`<div class="page" aria-busy="true"><h1 tabindex="-1" class="visually-hidden">${t('Loading…')}</h1><div class="skeleton title"></div><div class="skeleton body"></div>${slow}</div>`;
+  const slow =
+    current.slow && html`<p class="notice">${t('Loading…')} ${button(t('Cancel'), cancel)}</p>`;
+  if (!current.page)
+    return html`<div class="page" aria-busy="true">
+      <h1 tabindex="-1" class="visually-hidden">${t('Loading…')}</h1>
+      <div class="skeleton title"></div>
+      <div class="skeleton body"></div>
+      ${slow}
+    </div>`;
   return html`${slow}${current.page.view(current.model)}`;
 }
 
 /** @param {any} error */
 function failure(error) {
   const status = error instanceof ApiError ? error.status : 0;
-  const title = status === 404 ? t('This does not exist') : status === 403 ? t('You may not see this') : t('This did not work');
-  const text = status === 404 ? t('It was deleted, or the address is wrong.') : status === 403 ? t('You have {access} access. Ask an admin for more.', { access: session.me?.access }) : error.message;
-  return html`<div class="page"><h1 tabindex="-1">${title}</h1><p>${text}</p><p class="buttons">
-    ${button(t('Try again'), () => session.me ? reload() : location.reload())}<a class="button" href=${link('/')}>${t('Home')}</a></p></div>`;
+  const title =
+    status === 404
+      ? t('This does not exist')
+      : status === 403
+        ? t('You may not see this')
+        : t('This did not work');
+  const text =
+    status === 404
+      ? t('It was deleted, or the address is wrong.')
+      : status === 403
+        ? t('You have {access} access. Ask an admin for more.', { access: session.me?.access })
+        : error.message;
+  return html`<div class="page">
+    <h1 tabindex="-1">${title}</h1>
+    <p>${text}</p>
+    <p class="buttons">
+      ${button(t('Try again'), () => (session.me ? reload() : location.reload()))}<a
+        class="button"
+        href=${link('/')}
+        >${t('Home')}</a
+      >
+    </p>
+  </div>`;
 }
 
-/** Asks for the password, over a page so that what was typed there stays. The page of another user must not do anything, so it ends here. */
+/**
+ * Asks for the password, over a page so that what was typed there stays. The page of another user
+ * must not do anything, so it ends here.
+ */
 async function askToSignIn() {
   if (!session.me) return signInPage();
   for (;;) {
@@ -101,7 +216,11 @@ async function askToSignIn() {
 async function signIn(state) {
   const { email, password, organization_id } = state.values;
   try {
-    await post('/v1/sessions', { email, password, ...(organization_id ? { organization_id } : {}) }, { quiet: true });
+    await post(
+      '/v1/sessions',
+      { email, password, ...(organization_id ? { organization_id } : {}) },
+      { quiet: true },
+    );
     return true;
   } catch (error) {
     if (error instanceof ApiError && error.code === 'several_organizations') {
@@ -114,26 +233,57 @@ async function signIn(state) {
 
 /** @param {FormState} state */
 function signInFields(state) {
-  return html`${field(state, { name: 'email', type: 'email', required: true, autocomplete: 'username' })}
-    ${field(state, { name: 'password', type: 'password', required: true, autocomplete: 'current-password' })}
-    ${state.values.organizations && field(state, { name: 'organization_id', label: t('Organization'), required: true, options: state.values.organizations })}`;
+  return html`${field(state, {
+    name: 'email',
+    type: 'email',
+    required: true,
+    autocomplete: 'username',
+  })}
+  ${field(state, {
+    name: 'password',
+    type: 'password',
+    required: true,
+    autocomplete: 'current-password',
+  })}
+  ${
+    state.values.organizations &&
+    field(state, {
+      name: 'organization_id',
+      label: t('Organization'),
+      required: true,
+      options: state.values.organizations,
+    })
+  }`;
 }
 
 function signInDialog() {
-  const done = form({ title: t('Your session has ended'), action: t('Sign in'), body: signInFields, submit: signIn }, { email: session.me?.user_email });
+  const done = form(
+    {
+      title: t('Your session has ended'),
+      action: t('Sign in'),
+      body: signInFields,
+      submit: signIn,
+    },
+    { email: session.me?.user_email },
+  );
   /** @type {HTMLElement | null} */ (document.querySelector('dialog [type=password]'))?.focus();
   return done;
 }
 
 function signInPage() {
   return new Promise((resolve) => {
-    void import('./pages/signin.js').then(({ showSignIn }) => showSignIn(app, signInFields, signIn, () => resolve(true)));
+    void import('./pages/signin.js').then(({ showSignIn }) =>
+      showSignIn(app, signInFields, signIn, () => resolve(true)),
+    );
   });
 }
 
 async function openPalette() {
   const { showPalette } = await import('./components/palette.js');
-  await showPalette(navigation.flatMap(([, links]) => links), current.page?.actions?.(current.model) || []);
+  await showPalette(
+    navigation.flatMap(([, links]) => links),
+    current.page?.actions?.(current.model) || [],
+  );
 }
 
 /** One sign-in for all requests that need it. @type {Promise<void> | null} */
@@ -157,19 +307,76 @@ hooks.wait = async (seconds, why, signal) => {
   update();
 };
 
-/** A choice that this browser remembers. @param {string} label @param {string} name @param {string[][]} choices @param {(result: null) => void} close */
-const picker = (label, name, choices, close) => html`<div class="field"><span class="label">${label}</span><div class="tabs">${choices.map(([value, text]) => html`
-  <button type="button" aria-pressed=${String((localStorage.getItem(name) || '') === value)} @click=${() => { localStorage.setItem(name, value); applyTheme(); close(null); }}>${text}</button>`)}</div></div>`;
+/**
+ * A choice that this browser remembers.
+ * @param {string} label
+ * @param {string} name
+ * @param {string[][]} choices
+ * @param {(result: null) => void} close
+ */
+const picker = (label, name, choices, close) =>
+  html`<div class="field">
+    <span class="label">${label}</span>
+    <div class="tabs">
+      ${choices.map(
+        ([value, text]) =>
+          html` <button
+            type="button"
+            aria-pressed=${String((localStorage.getItem(name) || '') === value)}
+            @click=${() => {
+              localStorage.setItem(name, value);
+              applyTheme();
+              close(null);
+            }}
+          >
+            ${text}
+          </button>`,
+      )}
+    </div>
+  </div>`;
 
 async function userMenu() {
-  await open((close) => html`<div class="panel">
-    <h2 dir="auto">${session.me?.user_email}</h2>
-    ${picker(t('Theme'), 'theme', [['', t('System')], ['light', t('Light')], ['dark', t('Dark')]], close)}
-    ${picker(t('Rows'), 'density', [['compact', t('Compact')], ['', t('Normal')], ['roomy', t('Roomy')]], close)}
-    <label class="check"><input type="checkbox" .checked=${!session.preferences.keys_off} @change=${(e) => prefer('keys_off', !e.target.checked)}> ${t('Single-letter keys')}</label>
-    <div class="buttons"><a class="button" href=${link('/settings/me')} @click=${() => close(null)}>${t('Password and sessions')}</a>
-      ${button(t('Sign out'), signOut)}</div>
-  </div>`, 'narrow');
+  await open(
+    (close) =>
+      html`<div class="panel">
+        <h2 dir="auto">${session.me?.user_email}</h2>
+        ${picker(
+          t('Theme'),
+          'theme',
+          [
+            ['', t('System')],
+            ['light', t('Light')],
+            ['dark', t('Dark')],
+          ],
+          close,
+        )}
+        ${picker(
+          t('Rows'),
+          'density',
+          [
+            ['compact', t('Compact')],
+            ['', t('Normal')],
+            ['roomy', t('Roomy')],
+          ],
+          close,
+        )}
+        <label class="check"
+          ><input
+            type="checkbox"
+            .checked=${!session.preferences.keys_off}
+            @change=${(e) => prefer('keys_off', !e.target.checked)}
+          />
+          ${t('Single-letter keys')}</label
+        >
+        <div class="buttons">
+          <a class="button" href=${link('/settings/me')} @click=${() => close(null)}
+            >${t('Password and sessions')}</a
+          >
+          ${button(t('Sign out'), signOut)}
+        </div>
+      </div>`,
+    'narrow',
+  );
 }
 
 async function signOut() {
@@ -182,20 +389,60 @@ async function signOut() {
 
 function applyTheme() {
   const dark = matchMedia('(prefers-color-scheme: dark)').matches;
-  document.documentElement.dataset.theme = localStorage.getItem('theme') || (dark ? 'dark' : 'light');
+  document.documentElement.dataset.theme =
+    localStorage.getItem('theme') || (dark ? 'dark' : 'light');
   document.documentElement.dataset.density = localStorage.getItem('density') || '';
 }
 
 function help() {
-  const keys = [['Ctrl K', t('Search or jump to')], ['/', t('Search this list')], ['g h c a m p t w', t('Go to Home, Contacts, Accounts, Market, Campaigns, Templates, Webhooks')],
-    ['j k', t('Next and previous row')], ['x', t('Select a row')], ['Shift x', t('Select a range')], ['f', t('Add a filter')], ['e', t('Edit a record')], ['Enter', t('Open')], ['o', t('Show a record beside the list')], ['Esc', t('Close')]];
-  void open((close) => html`<div class="panel"><h2>${t('Keys')}</h2><dl class="pairs">${keys.map(([key, what]) => html`<dt><kbd>${key}</kbd></dt><dd>${what}</dd>`)}</dl>
-    <div class="buttons">${button(t('Close'), () => close(null))}</div></div>`, 'narrow');
+  const keys = [
+    ['Ctrl K', t('Search or jump to')],
+    ['/', t('Search this list')],
+    [
+      'g h c a m p t w',
+      t('Go to Home, Contacts, Accounts, Market, Campaigns, Templates, Webhooks'),
+    ],
+    ['j k', t('Next and previous row')],
+    ['x', t('Select a row')],
+    ['Shift x', t('Select a range')],
+    ['f', t('Add a filter')],
+    ['e', t('Edit a record')],
+    ['Enter', t('Open')],
+    ['o', t('Show a record beside the list')],
+    ['Esc', t('Close')],
+  ];
+  void open(
+    (close) =>
+      html`<div class="panel">
+        <h2>${t('Keys')}</h2>
+        <dl class="pairs">
+          ${keys.map(
+            ([key, what]) =>
+              html`<dt><kbd>${key}</kbd></dt>
+                <dd>${what}</dd>`,
+          )}
+        </dl>
+        <div class="buttons">${button(t('Close'), () => close(null))}</div>
+      </div>`,
+    'narrow',
+  );
 }
 
 addKeys({
-  'Ctrl k': () => void openPalette(), '?': help, '/': () => void openPalette(),
-  ...Object.fromEntries(Object.entries({ h: '/', c: '/contacts', a: '/accounts', m: '/market', p: '/campaigns', t: '/templates', w: '/settings/webhooks' }).map(([key, path]) => [`g ${key}`, () => void go(path)])),
+  'Ctrl k': () => void openPalette(),
+  '?': help,
+  '/': () => void openPalette(),
+  ...Object.fromEntries(
+    Object.entries({
+      h: '/',
+      c: '/contacts',
+      a: '/accounts',
+      m: '/market',
+      p: '/campaigns',
+      t: '/templates',
+      w: '/settings/webhooks',
+    }).map(([key, path]) => [`g ${key}`, () => void go(path)]),
+  ),
 });
 
 /** Reads who is signed in, and shows the console. */
@@ -216,7 +463,8 @@ async function begin() {
     if (!(event.target instanceof Element)) return;
     if (event.target.closest('nav a')) menuOpen = false;
     const menu = event.target.closest('details');
-    for (const other of document.querySelectorAll('details.menu')) if (other !== menu) other.removeAttribute('open');
+    for (const other of document.querySelectorAll('details.menu'))
+      if (other !== menu) other.removeAttribute('open');
   });
   await start(routes);
   startFoot();

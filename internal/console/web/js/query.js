@@ -25,7 +25,8 @@ function split(s) {
 export function encodeRule({ field, condition, value }) {
   if (noValue.has(condition)) return `${field}:${condition}`;
   const values = Array.isArray(value) ? value : [value];
-  const list = Array.isArray(value) && (value.length === 1 || value.at(-1) === '') ? ',' : ''; // a list of one ends with a comma
+  // a list of one ends with a comma
+  const list = Array.isArray(value) && (value.length === 1 || value.at(-1) === '') ? ',' : '';
   return `${field}:${condition}:${values.map((v) => escape(literal(v))).join(',')}${list}`;
 }
 
@@ -74,28 +75,52 @@ export function encode(view, others = {}) {
   return text ? `?${text}` : '';
 }
 
-/** The address of the records that an import has created. @param {string} source of the records @param {Item} i the import, which has ended */
-export const madeBy = (source, i) => encode({ rules: [is('source', source), is('created_at', [i.created_at, i.finished_at], 'between')] });
+/**
+ * The address of the records that an import has created.
+ * @param {string} source of the records
+ * @param {Item} i the import, which has ended
+ */
+export const madeBy = (source, i) =>
+  encode({
+    rules: [is('source', source), is('created_at', [i.created_at, i.finished_at], 'between')],
+  });
 
 /** A tree that the console can show. @param {any} tree @returns {any} */
 function checked(tree) {
-  const isGroup = (/** @type {any} */ x) => Array.isArray(x?.filters) && x.filters.every((/** @type {any} */ r) => r?.field || isGroup(r));
+  const isGroup = (/** @type {any} */ x) =>
+    Array.isArray(x?.filters) && x.filters.every((/** @type {any} */ r) => r?.field || isGroup(r));
   if (tree && !isGroup(tree)) throw new Error('not a group');
   return tree;
 }
 
 /** Several groups as one tree. @param {any[]} groups */
-export const whereOf = (groups) => (groups.length > 1 ? { operator: 'and', filters: groups } : groups[0] || null);
+export const whereOf = (groups) =>
+  groups.length > 1 ? { operator: 'and', filters: groups } : groups[0] || null;
 
-/** The rules and the tree of a filter of the API, which is a list or a group. @param {any} filter @returns {{rules: Rule[], where: any}} */
+/**
+ * The rules and the tree of a filter of the API, which is a list or a group.
+ * @param {any} filter
+ * @returns {{rules: Rule[], where: any}}
+ */
 export function partsOf(filter) {
-  const all = Array.isArray(filter) ? filter : filter?.operator === 'or' ? [filter] : filter?.filters || [];
-  return { rules: all.filter((/** @type {any} */ r) => r.field), where: whereOf(all.filter((/** @type {any} */ r) => !r.field)) };
+  const all = Array.isArray(filter)
+    ? filter
+    : filter?.operator === 'or'
+      ? [filter]
+      : filter?.filters || [];
+  return {
+    rules: all.filter((/** @type {any} */ r) => r.field),
+    where: whereOf(all.filter((/** @type {any} */ r) => !r.field)),
+  };
 }
 
 const known = new Set(['q', 'f', 'where', 'sort', 'page', 'cols']);
 
-/** @param {URLSearchParams} params @param {string[]} [others] @returns {View & {unknown: string[]}} */
+/**
+ * @param {URLSearchParams} params
+ * @param {string[]} [others]
+ * @returns {View & {unknown: string[]}}
+ */
 export function decode(params, others = []) {
   const view = emptyView();
   /** @type {string[]} */
@@ -117,7 +142,12 @@ export function decode(params, others = []) {
   return { ...view, unknown };
 }
 
-/** The body of a list request for a view. @param {Partial<View>} view @param {number} page @param {number} size */
+/**
+ * The body of a list request for a view.
+ * @param {Partial<View>} view
+ * @param {number} page
+ * @param {number} size
+ */
 export function body(view, page, size) {
   return { ...selection(view), ...(view.sort ? { sort: view.sort } : {}), page, page_size: size };
 }

@@ -5,8 +5,24 @@ import { confirm } from './components/dialog.js';
 import { addKeys, update } from './state.js';
 import { t } from './text.js';
 
-/** @type {{page: PageModule | null, model: any, params: Params, error: unknown, loading: boolean, slow: boolean}} */
-export const current = { page: null, model: null, params: { path: '', args: {}, search: new URLSearchParams() }, error: null, loading: false, slow: false };
+/**
+ * @type {{
+ *   page: PageModule | null,
+ *   model: any,
+ *   params: Params,
+ *   error: unknown,
+ *   loading: boolean,
+ *   slow: boolean,
+ * }}
+ */
+export const current = {
+  page: null,
+  model: null,
+  params: { path: '', args: {}, search: new URLSearchParams() },
+  error: null,
+  loading: false,
+  slow: false,
+};
 
 /** @type {Route[]} */
 let routes = [];
@@ -18,7 +34,11 @@ let removeKeys = () => {};
 const prefix = '/app';
 let place = 0; // of the page on the screen in the browser's history
 
-/** @param {string} pattern @param {string} path @returns {Record<string, string> | null} */
+/**
+ * @param {string} pattern
+ * @param {string} path
+ * @returns {Record<string, string> | null}
+ */
 function match(pattern, path) {
   const want = pattern.split('/');
   const have = path.split('/');
@@ -48,15 +68,27 @@ export function start(all) {
   addEventListener('popstate', async ({ state }) => {
     const to = state?.place ?? place;
     if (to === place) return; // the page was not left after all, or only a part of it was chosen
-    if (closeDialogs() || !await mayLeave()) return history.go(place - to); // Back closes a dialog and nothing else
+    // Back closes a dialog and nothing else
+    if (closeDialogs() || !(await mayLeave())) return history.go(place - to);
     place = to;
     void show(state.scroll || 0, state.row);
   });
-  addEventListener('beforeunload', (event) => { if (isDirty()) event.preventDefault(); });
+  addEventListener('beforeunload', (event) => {
+    if (isDirty()) event.preventDefault();
+  });
   document.addEventListener('click', (event) => {
     const link = event.target instanceof Element && event.target.closest('a[href]');
-    if (!(link instanceof HTMLAnchorElement) || event.defaultPrevented || event.button !== 0) return;
-    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey || link.target || link.hasAttribute('download')) return;
+    if (!(link instanceof HTMLAnchorElement) || event.defaultPrevented || event.button !== 0)
+      return;
+    if (
+      event.metaKey ||
+      event.ctrlKey ||
+      event.shiftKey ||
+      event.altKey ||
+      link.target ||
+      link.hasAttribute('download')
+    )
+      return;
     const url = new URL(link.href);
     if (url.origin !== location.origin || !url.pathname.startsWith(`${prefix}/`)) return;
     if (url.pathname === location.pathname && url.search === location.search && url.hash) return;
@@ -76,13 +108,28 @@ function closeDialogs() {
 }
 
 /** Asks before what was entered is lost. */
-const mayLeave = async () => !isDirty() || confirm({ title: t('Leave without saving?'), text: t('What you have entered here is lost.'), action: t('Leave'), danger: true });
+const mayLeave = async () =>
+  !isDirty() ||
+  confirm({
+    title: t('Leave without saving?'),
+    text: t('What you have entered here is lost.'),
+    action: t('Leave'),
+    danger: true,
+  });
 
-/** Goes to a path such as /contacts?q=anna. @param {string} path @param {{replace?: boolean}} [options] */
+/**
+ * Goes to a path such as /contacts?q=anna.
+ * @param {string} path
+ * @param {{replace?: boolean}} [options]
+ */
 export async function go(path, { replace = false } = {}) {
-  if (!await mayLeave()) return;
+  if (!(await mayLeave())) return;
   closeDialogs(); // one that stays would act on another page
-  if (!replace) history.replaceState({ scroll: scrollPosition(), row: current.model?.table?.first, place: place++ }, '');
+  if (!replace)
+    history.replaceState(
+      { scroll: scrollPosition(), row: current.model?.table?.first, place: place++ },
+      '',
+    );
   history[replace ? 'replaceState' : 'pushState']({ scroll: 0, place }, '', prefix + path);
   await show(0);
 }
@@ -95,7 +142,11 @@ export function setSearch(search) {
 
 const scrollPosition = () => document.querySelector('main')?.scrollTop || 0;
 
-/** Loads the page of the current address. @param {number} scroll @param {number} [row] the first row of its table */
+/**
+ * Loads the page of the current address.
+ * @param {number} scroll
+ * @param {number} [row] the first row of its table
+ */
 async function show(scroll, row) {
   abort.abort(new DOMException('another page was opened', 'AbortError'));
   abort = new AbortController();
@@ -119,7 +170,14 @@ async function show(scroll, row) {
     const page = await pageOf(route);
     if (signal.aborted) return;
     const previous = isSamePath && current.page === page ? current.model : undefined;
-    if (!previous) setTimeout(() => { if (!signal.aborted && current.loading && !isSamePath) { current.page?.close?.(current.model); current.page = null; update(); } }, 150);
+    if (!previous)
+      setTimeout(() => {
+        if (!signal.aborted && current.loading && !isSamePath) {
+          current.page?.close?.(current.model);
+          current.page = null;
+          update();
+        }
+      }, 150);
     const model = await page.load(params, signal, previous);
     if (signal.aborted) return;
     if (current.page && current.model !== model) current.page.close?.(current.model);
@@ -127,7 +185,8 @@ async function show(scroll, row) {
     current.model = model;
   } catch (error) {
     if (signal.aborted) return;
-    if (error instanceof TypeError && /import/i.test(error.message)) return location.reload(); // the service was upgraded
+    // the service was upgraded
+    if (error instanceof TypeError && /import/i.test(error.message)) return location.reload();
     current.page?.close?.(current.model);
     current.page = null;
     current.error = error;
@@ -140,13 +199,23 @@ async function show(scroll, row) {
   }
   removeKeys();
   removeKeys = current.page?.keys ? addKeys(current.page.keys(current.model)) : () => {};
-  document.title = current.page ? `${current.page.title(current.model)} · Prospector` : 'Prospector';
+  document.title = current.page
+    ? `${current.page.title(current.model)} · Prospector`
+    : 'Prospector';
   update();
-  requestAnimationFrame(() => requestAnimationFrame(() => {
-    const main = document.querySelector('main');
-    if (main) main.scrollTop = scroll;
-    if (document.activeElement === document.body || !isSamePath && !document.activeElement?.matches('main :is(input, select, textarea)')) /** @type {HTMLElement | null} */ (document.querySelector('main h1'))?.focus({ preventScroll: true });
-  }));
+  requestAnimationFrame(() =>
+    requestAnimationFrame(() => {
+      const main = document.querySelector('main');
+      if (main) main.scrollTop = scroll;
+      if (
+        document.activeElement === document.body ||
+        (!isSamePath && !document.activeElement?.matches('main :is(input, select, textarea)'))
+      )
+        /** @type {HTMLElement | null} */ (document.querySelector('main h1'))?.focus({
+          preventScroll: true,
+        });
+    }),
+  );
 }
 
 /** Loads the current page again. */

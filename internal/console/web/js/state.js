@@ -15,14 +15,27 @@ export async function readPreferences() {
 /** @type {Promise<unknown>} */
 let saving = Promise.resolve();
 
-/** Remembers a choice of the user. What another window has saved meanwhile stays. @param {string} name @param {unknown} value */
+/**
+ * Remembers a choice of the user. What another window has saved meanwhile stays.
+ * @param {string} name
+ * @param {unknown} value
+ */
 export function prefer(name, value) {
   session.preferences[name] = value;
-  saving = saving.catch(() => {}).then(async () => request('PUT', preferences, { values: { ...(await get(preferences)).values, [name]: value } }));
+  saving = saving
+    .catch(() => {})
+    .then(async () =>
+      request('PUT', preferences, {
+        values: { ...(await get(preferences)).values, [name]: value },
+      }),
+    );
   return saving;
 }
 
-/** The list that was left last. @type {{path: string, href: string, total: number, ids: string[], first: number}} */
+/**
+ * The list that was left last.
+ * @type {{path: string, href: string, total: number, ids: string[], first: number}}
+ */
 export const origin = { path: '', href: '', total: 0, ids: [], first: 0 };
 
 /** Whether the user may do what needs an access. @param {'read' | 'write' | 'admin'} needed */
@@ -33,9 +46,19 @@ export function may(needed) {
 
 const idleAfter = 15 * 60_000;
 let lastInput = Date.now();
-for (const event of ['pointerdown', 'keydown']) addEventListener(event, () => { lastInput = Date.now(); }, { passive: true });
+for (const event of ['pointerdown', 'keydown'])
+  addEventListener(
+    event,
+    () => {
+      lastInput = Date.now();
+    },
+    { passive: true },
+  );
 
-/** Whether somebody looks at the page. A page is read again only then, so that it keeps no session alive. */
+/**
+ * Whether somebody looks at the page. A page is read again only then, so that it keeps no session
+ * alive.
+ */
 export const isWatched = () => !document.hidden && Date.now() - lastInput < idleAfter;
 
 /** @type {(() => void) | null} */
@@ -87,14 +110,19 @@ export function addKeys(keys) {
 
 /** @param {EventTarget | null} target */
 function isTyping(target) {
-  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
-    && !['checkbox', 'radio', 'button'].includes(/** @type {HTMLInputElement} */ (target).type);
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) &&
+    !['checkbox', 'radio', 'button'].includes(/** @type {HTMLInputElement} */ (target).type)
+  );
 }
 
 /** @param {KeyboardEvent} event */
 function keyName(event) {
   const ctrl = event.ctrlKey || event.metaKey;
-  return `${ctrl ? 'Ctrl ' : ''}${event.altKey ? 'Alt ' : ''}${event.shiftKey && event.key.length > 1 ? 'Shift ' : ''}${event.key}`;
+  const shift = event.shiftKey && event.key.length > 1;
+  const modifiers = [ctrl && 'Ctrl', event.altKey && 'Alt', shift && 'Shift'];
+  return [...modifiers.filter(Boolean), event.key].join(' ');
 }
 
 document.addEventListener('keydown', (event) => {
@@ -102,8 +130,15 @@ document.addEventListener('keydown', (event) => {
   const modified = event.ctrlKey || event.metaKey || event.altKey;
   const single = event.key.length === 1 && !modified;
   if (single && (isTyping(event.target) || session.preferences.keys_off)) return;
-  if (document.querySelector('dialog[open]') && !modified) return; // the browser closes it on Escape
-  if (event.key === 'Enter' && !modified && event.target instanceof Element && event.target.matches('a, button, summary')) return; // the browser presses it
+  // the browser closes it on Escape
+  if (document.querySelector('dialog[open]') && !modified) return;
+  if (
+    event.key === 'Enter' &&
+    !modified &&
+    event.target instanceof Element &&
+    event.target.matches('a, button, summary')
+  )
+    return; // the browser presses it
   const name = pending + keyName(event);
   pending = '';
   clearTimeout(pendingTimer);

@@ -1,5 +1,6 @@
 // @ts-check
-// Trouble that somebody must know about wherever they are: the mail server and webhooks. Holds are on Home.
+// Trouble that somebody must know about wherever they are: the mail server and webhooks. Holds are
+// on Home.
 import { get, list } from './api.js';
 import { link } from './router.js';
 import { isWatched, may, update } from './state.js';

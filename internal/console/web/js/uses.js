@@ -1,5 +1,6 @@
 // @ts-check
-// What hangs on a record: shown before it is deleted, and what becomes of dynamic audiences that depend on it.
+// What hangs on a record: shown before it is deleted, and what becomes of dynamic audiences that
+// depend on it.
 import { ApiError, get, hooks, remove } from './api.js';
 import { confirm, form } from './components/dialog.js';
 import { html } from './dom.js';
@@ -7,7 +8,10 @@ import { words } from './format.js';
 import { entities } from './pages/entities.js';
 import { t, tn } from './text.js';
 
-/** How records refer to another one, where what they are does not say it. @type {Record<string, string>} */
+/**
+ * How records refer to another one, where what they are does not say it.
+ * @type {Record<string, string>}
+ */
 const roles = {
   filters: t(', by filters'),
   filtering_rules: t(', by filters or columns'),
@@ -40,8 +44,15 @@ function useOf({ entity, field, count, records }) {
 }
 
 /**
- * Asks before a record is deleted and says what hangs on it. What refuses the deletion is shown in the dialog.
- * @param {{path: string, title: string, text?: unknown, action: string, act?: () => Promise<unknown>}} question act is another end than the deletion
+ * Asks before a record is deleted and says what hangs on it. What refuses the deletion is shown in
+ * the dialog.
+ * @param {{
+ *   path: string,
+ *   title: string,
+ *   text?: unknown,
+ *   action: string,
+ *   act?: () => Promise<unknown>,
+ * }} question act is another end than the deletion
  * @returns {Promise<boolean>}
  */
 export async function deleteUsed({ path, title, text, action, act = () => remove(path) }) {
@@ -75,16 +86,25 @@ export async function deleteUsed({ path, title, text, action, act = () => remove
   return Boolean(done);
 }
 
-/** Asks whether dynamic audiences may become static, and fails if not. @param {Detail[]} details the audiences that a change concerns */
+/**
+ * Asks whether dynamic audiences may become static, and fails if not.
+ * @param {Detail[]} details the audiences that a change concerns
+ */
 async function askForce(details) {
   const n = details.length;
   const isSure = await confirm({
     title: tn(n, 'A dynamic audience depends on it', '{n} dynamic audiences depend on it'),
     text: html`<span
-        >${tn(n, 'This dynamic audience becomes static with the contacts it has now:', 'These dynamic audiences become static with the contacts they have now:')}</span
+        >${tn(
+          n,
+          'This dynamic audience becomes static with the contacts it has now:',
+          'These dynamic audiences become static with the contacts they have now:',
+        )}</span
       >
       <ul class="list">
-        ${details.map(({ message }) => html`<li><span class="wrap" dir="auto">${sentence(message)}</span></li>`)}
+        ${details.map(
+          ({ message }) => html`<li><span class="wrap" dir="auto">${sentence(message)}</span></li>`,
+        )}
       </ul>
       <span class="soft">${t('From then on, nobody comes in or leaves by a filter.')}</span>`,
     action: tn(n, 'Make it static and go on', 'Make them static and go on'),

@@ -54,23 +54,56 @@ const typedFrom = 1000;
 
 /**
  * Asks before something that cannot be undone.
- * @param {{title?: string, text?: unknown, action: string, danger?: boolean, count?: number}} question
+ * @param {{
+ *   title?: string,
+ *   text?: unknown,
+ *   action: string,
+ *   danger?: boolean,
+ *   count?: number,
+ * }} question
  * @returns {Promise<boolean>}
  */
 export async function confirm({ action, title = `${action}?`, text, danger, count = 0 }) {
   const mustType = danger && count > typedFrom;
-  return Boolean(await form({
-    title, action, danger, className: 'narrow', submit: async () => true,
-    isReady: ({ values }) => !mustType || values.typed?.replaceAll(/[,. ]/g, '') === String(count),
-    body: (state) => html`${text && html`<p>${text}</p>`}${mustType && html`<div class="field"><label for="typed">${t('Type {count} to confirm', { count })}</label>
-      <input id="typed" inputmode="numeric" autocomplete="off" @input=${(e) => state.set('typed', e.target.value)}></div>`}`,
-  }));
+  return Boolean(
+    await form({
+      title,
+      action,
+      danger,
+      className: 'narrow',
+      submit: async () => true,
+      isReady: ({ values }) =>
+        !mustType || values.typed?.replaceAll(/[,. ]/g, '') === String(count),
+      body: (state) =>
+        html`${text && html`<p>${text}</p>`}${
+          mustType &&
+          html`<div class="field">
+            <label for="typed">${t('Type {count} to confirm', { count })}</label>
+            <input
+              id="typed"
+              inputmode="numeric"
+              autocomplete="off"
+              @input=${(e) => state.set('typed', e.target.value)}
+            />
+          </div>`
+        }`,
+    }),
+  );
 }
 
 /**
- * A form. submit does the work; an error that names fields is shown beside them, others above the buttons.
+ * A form. submit does the work; an error that names fields is shown beside them, others above the
+ * buttons.
  * @template T
- * @typedef {{title?: string, action: string, danger?: boolean, className?: string, body: (form: FormState) => unknown, isReady?: (form: FormState) => boolean, submit: (form: FormState) => Promise<T>}} FormOptions
+ * @typedef {{
+ *   title?: string,
+ *   action: string,
+ *   danger?: boolean,
+ *   className?: string,
+ *   body: (form: FormState) => unknown,
+ *   isReady?: (form: FormState) => boolean,
+ *   submit: (form: FormState) => Promise<T>,
+ * }} FormOptions
  */
 
 /**
@@ -81,22 +114,39 @@ export async function confirm({ action, title = `${action}?`, text, danger, coun
  * @param {(result: T) => void} done
  * @param {() => void} [cancel]
  */
-export const formView = (state, { title, action, danger, className, body, isReady, submit }, done, cancel) => html`<form class=${className} novalidate @submit=${async (event) => {
-  event.preventDefault();
-  if (state.busy) return;
-  state.begin();
-  try {
-    done(await submit(state));
-  } catch (error) {
-    state.fail(error, /** @type {HTMLElement} */ (event.target));
-  }
-}}>
-    ${title && html`<h2>${title}</h2>`}
-    ${body(state)}
+export const formView = (
+  state,
+  { title, action, danger, className, body, isReady, submit },
+  done,
+  cancel,
+) =>
+  html`<form
+    class=${className}
+    novalidate
+    @submit=${async (event) => {
+      event.preventDefault();
+      if (state.busy) return;
+      state.begin();
+      try {
+        done(await submit(state));
+      } catch (error) {
+        state.fail(error, /** @type {HTMLElement} */ (event.target));
+      }
+    }}
+  >
+    ${title && html`<h2>${title}</h2>`} ${body(state)}
     ${state.problem && html`<p class="notice bad" role="alert">${state.problem}</p>`}
     <div class="buttons">
-      ${cancel && html`<button class="button" type="button" @click=${cancel}>${t('Cancel')}</button>`}
-      <button class=${danger ? 'button primary danger' : 'button primary'} ?disabled=${state.busy || isReady?.(state) === false}>${action}</button>
+      ${
+        cancel &&
+        html`<button class="button" type="button" @click=${cancel}>${t('Cancel')}</button>`
+      }
+      <button
+        class=${danger ? 'button primary danger' : 'button primary'}
+        ?disabled=${state.busy || isReady?.(state) === false}
+      >
+        ${action}
+      </button>
     </div>
   </form>`;
 
@@ -146,12 +196,21 @@ export class FormState {
   fail(error, within) {
     this.busy = false;
     const details = error instanceof ApiError ? error.details : [];
-    for (const { path, message } of details) this.errors[path.split(/[.[]/)[0]] ??= path.includes('.') || path.includes('[') ? inWords(`${path}: ${message}`) : inWords(message);
-    const known = details.filter(({ path }) => within?.querySelector(`[data-field="${CSS.escape(path.split(/[.[]/)[0])}"]`));
-    if (known.length < Math.max(1, details.length)) this.problem = error instanceof Error ? error.message : String(error);
+    for (const { path, message } of details)
+      this.errors[path.split(/[.[]/)[0]] ??=
+        path.includes('.') || path.includes('[')
+          ? inWords(`${path}: ${message}`)
+          : inWords(message);
+    const known = details.filter(({ path }) =>
+      within?.querySelector(`[data-field="${CSS.escape(path.split(/[.[]/)[0])}"]`),
+    );
+    if (known.length < Math.max(1, details.length))
+      this.problem = error instanceof Error ? error.message : String(error);
     if (!(error instanceof ApiError)) console.error(error);
     if (error instanceof ApiError && error.status !== 0) this.key = crypto.randomUUID();
     this.draw();
-    requestAnimationFrame(() => /** @type {HTMLElement | null} */ (within?.querySelector('[aria-invalid="true"]'))?.focus());
+    requestAnimationFrame(() =>
+      /** @type {HTMLElement | null} */ (within?.querySelector('[aria-invalid="true"]'))?.focus(),
+    );
   }
 }

@@ -17,7 +17,8 @@ function stableID(name) {
 }
 
 /**
- * A field of a form. The label, which is the name in words if there is none, is above it, the help or the error below.
+ * A field of a form. The label, which is the name in words if there is none, is above it, the help
+ * or the error below.
  * @param {FormState} form
  * @param {FieldOptions} options
  */
@@ -28,17 +29,30 @@ export function field(form, options) {
   const error = explain(options.type, value, form.errors[name]);
   const set = (/** @type {unknown} */ v) => form.set(name, v);
   if (options.type === 'boolean') {
-    return html`<div class="field"><label class="check"><input id=${id} data-field=${name} type="checkbox" .checked=${Boolean(value)}
-      @change=${(e) => set(e.target.checked)}> ${label}</label>${note(id, error, help)}</div>`;
+    return html`<div class="field">
+      <label class="check"
+        ><input
+          id=${id}
+          data-field=${name}
+          type="checkbox"
+          .checked=${Boolean(value)}
+          @change=${(e) => set(e.target.checked)}
+        />
+        ${label}</label
+      >${note(id, error, help)}
+    </div>`;
   }
   return html`<div class="field">
     <label for=${id}>${label}</label>
-    ${control({ ...options, id, value, set, error })}
-    ${note(id, error, help)}
+    ${control({ ...options, id, value, set, error })} ${note(id, error, help)}
   </div>`;
 }
 
-/** @param {string} id @param {string | undefined} error @param {unknown} help */
+/**
+ * @param {string} id
+ * @param {string | undefined} error
+ * @param {unknown} help
+ */
 function note(id, error, help) {
   if (error) return html`<span class="error" id=${`${id}-note`}>${error}</span>`;
   return help ? html`<span class="help" id=${`${id}-note`}>${help}</span>` : null;
@@ -50,37 +64,106 @@ function note(id, error, help) {
  */
 export function control(o) {
   const { id, value, set } = o;
-  const common = { invalid: o.error ? 'true' : null, note: o.error || o.help ? `${id}-note` : null };
+  const common = {
+    invalid: o.error ? 'true' : null,
+    note: o.error || o.help ? `${id}-note` : null,
+  };
   const input = (/** @type {any} */ e) => set(read(o.type, e.target.value));
   if (o.options) {
     const isKnown = o.options.some((option) => option.value === value);
-    return html`<select id=${id} data-field=${o.name} aria-invalid=${common.invalid} aria-describedby=${common.note} @change=${input}>
-      ${!(o.required && isKnown) && html`<option value="" .selected=${!isKnown}>${o.required ? t('Choose…') : ''}</option>`}
-      ${o.options.map((option) => html`<option value=${option.value} .selected=${option.value === value}>${option.label}</option>`)}
+    return html`<select
+      id=${id}
+      data-field=${o.name}
+      aria-invalid=${common.invalid}
+      aria-describedby=${common.note}
+      @change=${input}
+    >
+      ${
+        !(o.required && isKnown) &&
+        html`<option value="" .selected=${!isKnown}>${o.required ? t('Choose…') : ''}</option>`
+      }
+      ${o.options.map(
+        (option) =>
+          html`<option value=${option.value} .selected=${option.value === value}>
+            ${option.label}
+          </option>`,
+      )}
     </select>`;
   }
   if (o.type === 'reference' && o.reference) return picker(o);
   if (o.rows) {
-    return html`<textarea id=${id} data-field=${o.name} rows=${o.rows} dir="auto" aria-invalid=${common.invalid} aria-describedby=${common.note}
-      placeholder=${o.placeholder} .value=${value ?? ''} @input=${input}></textarea>`;
+    return html`<textarea
+      id=${id}
+      data-field=${o.name}
+      rows=${o.rows}
+      dir="auto"
+      aria-invalid=${common.invalid}
+      aria-describedby=${common.note}
+      placeholder=${o.placeholder}
+      .value=${value ?? ''}
+      @input=${input}
+    ></textarea>`;
   }
-  const type = { number: 'text', date: 'date', datetime: 'datetime-local', password: 'password', email: 'email', url: 'url' }[o.type || ''] || 'text';
-  return html`<input id=${id} data-field=${o.name} type=${type} inputmode=${o.type === 'number' ? 'decimal' : null} dir="auto"
-    aria-invalid=${common.invalid} aria-describedby=${common.note} placeholder=${o.placeholder} autocomplete=${o.autocomplete || 'off'} list=${o.suggestions ? `${id}-options` : null}
-    .value=${value ?? ''} @input=${input}>${o.suggestions && html`<datalist id=${`${id}-options`}>${o.suggestions.map((s) => html`<option value=${s.value}>${s.label}</option>`)}</datalist>`}`;
+  const type =
+    {
+      number: 'text',
+      date: 'date',
+      datetime: 'datetime-local',
+      password: 'password',
+      email: 'email',
+      url: 'url',
+    }[o.type || ''] || 'text';
+  return html`<input
+      id=${id}
+      data-field=${o.name}
+      type=${type}
+      inputmode=${o.type === 'number' ? 'decimal' : null}
+      dir="auto"
+      aria-invalid=${common.invalid}
+      aria-describedby=${common.note}
+      placeholder=${o.placeholder}
+      autocomplete=${o.autocomplete || 'off'}
+      list=${o.suggestions ? `${id}-options` : null}
+      .value=${value ?? ''}
+      @input=${input}
+    />${
+      o.suggestions &&
+      html`<datalist id=${`${id}-options`}>
+        ${o.suggestions.map((s) => html`<option value=${s.value}>${s.label}</option>`)}
+      </datalist>`
+    }`;
 }
 
-/** What is wrong with a value that was refused. @param {string | undefined} type @param {any} value @param {string} error */
+/**
+ * What is wrong with a value that was refused.
+ * @param {string | undefined} type
+ * @param {any} value
+ * @param {string} error
+ */
 export function explain(type, value, error) {
   if (!error || typeof value !== 'string') return error;
-  if (type === 'number') return ambiguous.test(value) ? t('{value} can be read in two ways. Write {a} or {b}.', { value, a: value.replaceAll('.', ''), b: String(Number(value)).replace(/\.\d{3}$/, '$&0') }) : t('{value} is not a number. Write it like 2500 or 2.5.', { value });
-  return type === 'reference' && value && !isID(value) ? t('Nothing has this name. Choose one from the list.') : error;
+  if (type === 'number')
+    return ambiguous.test(value)
+      ? t('{value} can be read in two ways. Write {a} or {b}.', {
+          value,
+          a: value.replaceAll('.', ''),
+          b: String(Number(value)).replace(/\.\d{3}$/, '$&0'),
+        })
+      : t('{value} is not a number. Write it like 2500 or 2.5.', { value });
+  return type === 'reference' && value && !isID(value)
+    ? t('Nothing has this name. Choose one from the list.')
+    : error;
 }
 
-const numeral = /^-?(\d*|\d{1,3}([,\s'’])\d{3}(\2\d{3})*)(\.\d*)?$/; // as the console shows numbers, and with other spaces
+// as the console shows numbers, and with other spaces
+const numeral = /^-?(\d*|\d{1,3}([,\s'’])\d{3}(\2\d{3})*)(\.\d*)?$/;
 const ambiguous = /^-?[1-9]\d{0,2}\.\d{3}$/; // the point may separate thousands
 
-/** The value of a text that was typed. What cannot be read as a number stays text, which is refused. @param {string | undefined} type @param {string} text */
+/**
+ * The value of a text that was typed. What cannot be read as a number stays text, which is refused.
+ * @param {string | undefined} type
+ * @param {string} text
+ */
 export function read(type, text) {
   if (text === '') return null;
   if (type === 'number') {
@@ -98,52 +181,109 @@ const names = {};
 /** The name of a record. @param {Item} record */
 export function nameOf(record) {
   const person = [record.first_name, record.last_name].filter(Boolean).join(' ');
-  return record.name || person || record.title || record.email || record.label || record.subject || record.url || record.domain || record.id;
+  return (
+    record.name ||
+    person ||
+    record.title ||
+    record.email ||
+    record.label ||
+    record.subject ||
+    record.url ||
+    record.domain ||
+    record.id
+  );
 }
 
 /** @type {Record<string, string>} */
-const pathOf = { audience: 'audiences', template: 'sequence-templates', account: 'accounts', contact: 'contacts', campaign: 'campaigns', user: 'users' };
+const pathOf = {
+  audience: 'audiences',
+  template: 'sequence-templates',
+  account: 'accounts',
+  contact: 'contacts',
+  campaign: 'campaigns',
+  user: 'users',
+};
 
 /** @param {string} value */
 const isID = (value) => /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(value);
 
-/** A field that finds a record by its name. What is typed stays, so that an unknown name is refused. @param {ControlOptions} o */
+/**
+ * A field that finds a record by its name. What is typed stays, so that an unknown name is refused.
+ * @param {ControlOptions} o
+ */
 function picker(o) {
   const entity = pathOf[o.reference || ''] || o.reference || '';
   const listID = `${o.id}-options`;
-  if (o.value && isID(o.value) && !names[o.value]) void resolve(entity, o.value).then((name) => { if (name) o.set(o.value); });
-  return html`<input id=${o.id} data-field=${o.name} type="text" list=${listID} autocomplete="off" dir="auto" aria-invalid=${o.error ? 'true' : null}
-    placeholder=${o.placeholder || t('Type a name')} .value=${o.value ? names[o.value] || o.value : ''}
-    @input=${async (e) => {
-      const text = e.target.value;
-      const known = Object.keys(names).find((id) => names[id] === text && e.target.list?.querySelector(`[data-id="${id}"]`));
-      o.set(known || text || null);
-      if (known || !text) return;
-      const same = (await suggest(entity, text, e.target.list)).filter((record) => nameOf(record) === text);
-      if (same.length === 1 && e.target.value === text) o.set(same[0].id);
-    }}><datalist id=${listID}></datalist>`;
+  if (o.value && isID(o.value) && !names[o.value])
+    void resolve(entity, o.value).then((name) => {
+      if (name) o.set(o.value);
+    });
+  return html`<input
+      id=${o.id}
+      data-field=${o.name}
+      type="text"
+      list=${listID}
+      autocomplete="off"
+      dir="auto"
+      aria-invalid=${o.error ? 'true' : null}
+      placeholder=${o.placeholder || t('Type a name')}
+      .value=${o.value ? names[o.value] || o.value : ''}
+      @input=${async (e) => {
+        const text = e.target.value;
+        const known = Object.keys(names).find(
+          (id) => names[id] === text && e.target.list?.querySelector(`[data-id="${id}"]`),
+        );
+        o.set(known || text || null);
+        if (known || !text) return;
+        const same = (await suggest(entity, text, e.target.list)).filter(
+          (record) => nameOf(record) === text,
+        );
+        if (same.length === 1 && e.target.value === text) o.set(same[0].id);
+      }}
+    /><datalist id=${listID}></datalist>`;
 }
 
-/** @param {string} entity @param {string} text @param {HTMLDataListElement | null} into */
+/**
+ * @param {string} entity
+ * @param {string} text
+ * @param {HTMLDataListElement | null} into
+ */
 async function suggest(entity, text, into) {
-  const found = entity === 'users'
-    ? (await users()).filter((u) => text.toLowerCase().split(' ').every((word) => `${nameOf(u)} ${u.email}`.toLowerCase().includes(word)))
-    : (await list(`/v1/${entity}/list`, { search: text, page_size: 8 })).data;
-  into?.replaceChildren(...found.map((record) => {
-    names[record.id] = nameOf(record);
-    const option = document.createElement('option');
-    option.value = nameOf(record);
-    option.dataset.id = record.id;
-    return option;
-  }));
+  const found =
+    entity === 'users'
+      ? (await users()).filter((u) =>
+          text
+            .toLowerCase()
+            .split(' ')
+            .every((word) => `${nameOf(u)} ${u.email}`.toLowerCase().includes(word)),
+        )
+      : (await list(`/v1/${entity}/list`, { search: text, page_size: 8 })).data;
+  into?.replaceChildren(
+    ...found.map((record) => {
+      names[record.id] = nameOf(record);
+      const option = document.createElement('option');
+      option.value = nameOf(record);
+      option.dataset.id = record.id;
+      return option;
+    }),
+  );
   return found;
 }
 
-/** The name of a referenced record. @param {string} entity @param {string} id @returns {Promise<string>} */
+/**
+ * The name of a referenced record.
+ * @param {string} entity
+ * @param {string} id
+ * @returns {Promise<string>}
+ */
 export async function resolve(entity, id) {
   if (names[id]) return names[id];
-  const found = entity === 'users' ? await users() : entity === 'tags' ? await tags()
-    : (await list(`/v1/${entity}/list`, { filters: [is('id', id)], page_size: 1 })).data;
+  const found =
+    entity === 'users'
+      ? await users()
+      : entity === 'tags'
+        ? await tags()
+        : (await list(`/v1/${entity}/list`, { filters: [is('id', id)], page_size: 1 })).data;
   for (const record of found) names[record.id] = nameOf(record);
   return names[id] || '';
 }
@@ -152,8 +292,15 @@ export async function resolve(entity, id) {
 export async function resolveAll(entity, ids) {
   const missing = [...new Set(ids)].filter((id) => id && !names[id]);
   if (missing.length === 0) return;
-  const found = entity === 'users' ? await users()
-    : (await list(`/v1/${entity}/list`, { filters: [is('id', missing)], page_size: missing.length })).data;
+  const found =
+    entity === 'users'
+      ? await users()
+      : (
+          await list(`/v1/${entity}/list`, {
+            filters: [is('id', missing)],
+            page_size: missing.length,
+          })
+        ).data;
   for (const record of found) names[record.id] = nameOf(record);
 }
 
@@ -161,10 +308,21 @@ export async function resolveAll(entity, ids) {
 export const knownName = (id) => names[id] || '';
 
 /** The options of a boolean. */
-export const yesNo = () => [{ value: 'true', label: t('yes') }, { value: 'false', label: t('no') }];
+export const yesNo = () => [
+  { value: 'true', label: t('yes') },
+  { value: 'false', label: t('no') },
+];
 
 /** The options of an enumeration. @param {string[]} values */
 export const optionsOf = (values) => values.map((value) => ({ value, label: words(value) }));
 
 /** The type of a custom field, and its values if it is a choice. @type {FieldOptions[]} */
-export const typeFields = [{ name: 'data_type', label: t('Type'), required: true, options: optionsOf(['text', 'number', 'boolean', 'date', 'enum', 'multi_select']) }, { name: 'allowed_values', help: t('with commas, for a choice') }];
+export const typeFields = [
+  {
+    name: 'data_type',
+    label: t('Type'),
+    required: true,
+    options: optionsOf(['text', 'number', 'boolean', 'date', 'enum', 'multi_select']),
+  },
+  { name: 'allowed_values', help: t('with commas, for a choice') },
+];

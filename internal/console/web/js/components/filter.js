@@ -1,5 +1,6 @@
 // @ts-check
-// The filter builder: chips for the rules and groups of rules, a form to add or change one. The schema decides
+// The filter builder: chips for the rules and groups of rules, a form to add or change one. The
+// schema decides
 // which conditions a field has, and the type which input.
 import { ApiError, post } from '../api.js';
 import { html, keyed } from '../dom.js';
@@ -12,73 +13,166 @@ import { button } from './parts.js';
 
 /** @type {Record<string, string>} */
 const conditionNames = {
-  is_not: t('is not'), not_contains: t('does not contain'), is_empty: t('has no value'), is_not_empty: t('has a value'), greater_than: t('is more than'), less_than: t('is less than'),
-  at_least: t('is at least'), at_most: t('is at most'), between: t('is between'),
+  is_not: t('is not'),
+  not_contains: t('does not contain'),
+  is_empty: t('has no value'),
+  is_not_empty: t('has a value'),
+  greater_than: t('is more than'),
+  less_than: t('is less than'),
+  at_least: t('is at least'),
+  at_most: t('is at most'),
+  between: t('is between'),
 };
 
 /** What stands between the values of a list. Numbers have commas in them. @param {Field} [field] */
 const separatorOf = (field) => (field?.type === 'number' ? '; ' : ', ');
 
 /** @param {string} condition */
-export const conditionName = (condition) => conditionNames[condition] || words(condition).toLowerCase();
+export const conditionName = (condition) =>
+  conditionNames[condition] || words(condition).toLowerCase();
 
 /** One value of a field in words. @param {Field | undefined} field @param {unknown} v */
-export const valueName = (field, v) => field?.options?.find((o) => o.value === v)?.label || knownName(String(v)) || (field ? show(field, v) : String(v));
+export const valueName = (field, v) =>
+  field?.options?.find((o) => o.value === v)?.label ||
+  knownName(String(v)) ||
+  (field ? show(field, v) : String(v));
 
-/** A rule or a group as a sentence. @param {any} rule @param {Field[]} fields @returns {string} */
+/**
+ * A rule or a group as a sentence.
+ * @param {any} rule
+ * @param {Field[]} fields
+ * @returns {string}
+ */
 export function sentence(rule, fields) {
-  if (rule.filters) return rule.filters.map((/** @type {any} */ r) => (r.filters ? `(${sentence(r, fields)})` : sentence(r, fields))).join(rule.operator === 'or' ? t(' or ') : t(' and '));
+  if (rule.filters)
+    return rule.filters
+      .map((/** @type {any} */ r) => (r.filters ? `(${sentence(r, fields)})` : sentence(r, fields)))
+      .join(rule.operator === 'or' ? t(' or ') : t(' and '));
   const field = fields.find((f) => f.key === rule.field);
   const name = field?.label || rule.field;
   if (noValue.has(rule.condition)) return `${name} ${conditionName(rule.condition)}`;
-  const values = (Array.isArray(rule.value) ? rule.value : [rule.value]).map((/** @type {unknown} */ v) => valueName(field, v));
-  return `${name} ${conditionName(rule.condition)} ${values.join(rule.condition === 'between' ? t(' and ') : separatorOf(field))}`;
+  const values = (Array.isArray(rule.value) ? rule.value : [rule.value]).map(
+    (/** @type {unknown} */ v) => valueName(field, v),
+  );
+  const separator = rule.condition === 'between' ? t(' and ') : separatorOf(field);
+  return `${name} ${conditionName(rule.condition)} ${values.join(separator)}`;
 }
-
-/** The market of a Preview as a sentence. @param {Item} preview @param {Field[]} fields those of companies */
-export function marketText({ request: r, research }, fields) {
-  const { filtering_rules: tree, searching_rule: search } = r.company_filters;
-  return [...(tree?.operator === 'or' ? [tree] : tree?.filters || []).map((/** @type {any} */ rule) => sentence(rule, fields)), search?.value, r.contact_filters?.include_keywords?.length && t('titles with {words}', { words: r.contact_filters.include_keywords.join(', ') }),
-    r.qualifier_rule && `${research?.question || t('the question')} ${show({ type: typeof r.qualifier_rule.value }, r.qualifier_rule.value)}`].filter(Boolean).join(' · ') || t('All companies');
-}
-
-/** Returns the values of a field with their counts. @typedef {(field: string, rule?: Rule) => Promise<Item[]>} Offer */
 
 /**
- * The chips of a view, and the button that adds a rule. view returns the current one. entity is that of the records
- * whose values are offered.
- * @param {{entity?: string, view: () => Partial<View> & {rules: Rule[], where: any}, fields: Field[], onChange: (rules: Rule[], where: any) => void}} options
+ * The market of a Preview as a sentence.
+ * @param {Item} preview
+ * @param {Field[]} fields those of companies
+ */
+export function marketText({ request: r, research }, fields) {
+  const { filtering_rules: tree, searching_rule: search } = r.company_filters;
+  const answer = r.qualifier_rule?.value;
+  return (
+    [
+      ...(tree?.operator === 'or' ? [tree] : tree?.filters || []).map((/** @type {any} */ rule) =>
+        sentence(rule, fields),
+      ),
+      search?.value,
+      r.contact_filters?.include_keywords?.length &&
+        t('titles with {words}', { words: r.contact_filters.include_keywords.join(', ') }),
+      r.qualifier_rule &&
+        `${research?.question || t('the question')} ${show({ type: typeof answer }, answer)}`,
+    ]
+      .filter(Boolean)
+      .join(' · ') || t('All companies')
+  );
+}
+
+/**
+ * Returns the values of a field with their counts.
+ * @typedef {(field: string, rule?: Rule) => Promise<Item[]>} Offer
+ */
+
+/**
+ * The chips of a view, and the button that adds a rule. view returns the current one. entity is
+ * that of the records whose values are offered.
+ * @param {{
+ *   entity?: string,
+ *   view: () => Partial<View> & {rules: Rule[], where: any},
+ *   fields: Field[],
+ *   onChange: (rules: Rule[], where: any) => void,
+ * }} options
  */
 export function filterBar({ entity, view, fields, onChange }) {
   /** @type {Offer | undefined} */
-  const offer = entity ? async (field, rule) => (await post(`/v1/${entity}/facets`, { field, ...selection({ ...view(), rules: view().rules.filter((r) => r !== rule) }) })).values : undefined;
+  const offer = entity
+    ? async (field, rule) =>
+        (
+          await post(`/v1/${entity}/facets`, {
+            field,
+            ...selection({ ...view(), rules: view().rules.filter((r) => r !== rule) }),
+          })
+        ).values
+    : undefined;
   const all = () => [...view().rules, ...groupsOf(view().where)];
-  const change = (/** @type {any[]} */ next) => onChange(next.filter((r) => !r.filters), whereOf(next.filter((r) => r.filters)));
-  const add = async (/** @type {any} */ made) => { if (await made) change([...all(), await made]); };
+  const change = (/** @type {any[]} */ next) =>
+    onChange(
+      next.filter((r) => !r.filters),
+      whereOf(next.filter((r) => r.filters)),
+    );
+  const add = async (/** @type {any} */ made) => {
+    if (await made) change([...all(), await made]);
+  };
   return html`<div class="chips">
     ${chips(all(), fields, change, offer)}
-    <button class="button plain" type="button" data-key="f" @click=${() => add(editRule(fields, undefined, offer))}>${t('+ Filter')}</button>
+    <button
+      class="button plain"
+      type="button"
+      data-key="f"
+      @click=${() => add(editRule(fields, undefined, offer))}
+    >
+      ${t('+ Filter')}
+    </button>
     ${button(t('+ Group'), () => add(editGroup(fields)), 'plain')}
   </div>`;
 }
 
 /** The groups that a tree combines with "and". @param {any} where @returns {any[]} */
-const groupsOf = (where) => (!where ? [] : where.operator !== 'or' && where.filters.every((/** @type {any} */ r) => r.filters) ? where.filters : [where]);
+const groupsOf = (where) =>
+  !where
+    ? []
+    : where.operator !== 'or' && where.filters.every((/** @type {any} */ r) => r.filters)
+      ? where.filters
+      : [where];
 
-/** A chip for each rule and each group. @param {any[]} rules @param {Field[]} fields @param {(rules: any[]) => void} change @param {Offer} [offer] */
+/**
+ * A chip for each rule and each group.
+ * @param {any[]} rules
+ * @param {Field[]} fields
+ * @param {(rules: any[]) => void} change
+ * @param {Offer} [offer]
+ */
 function chips(rules, fields, change, offer) {
   const edit = async (/** @type {any} */ rule, /** @type {number} */ i) => {
     const changed = await (rule.filters ? editGroup(fields, rule) : editRule(fields, rule, offer));
     if (changed) change(rules.with(i, changed));
   };
-  return keyed(rules, (_, i) => i, (rule, i) => html`<span class="chip on">
-    <button type="button" class="clip" @click=${() => edit(rule, i)}>${sentence(rule, fields)}</button>
-    <button type="button" aria-label=${t('Remove: {rule}', { rule: sentence(rule, fields) })} @click=${() => change(rules.filter((_, at) => at !== i))}>×</button>
-  </span>`);
+  return keyed(
+    rules,
+    (_, i) => i,
+    (rule, i) =>
+      html`<span class="chip on">
+        <button type="button" class="clip" @click=${() => edit(rule, i)}>
+          ${sentence(rule, fields)}
+        </button>
+        <button
+          type="button"
+          aria-label=${t('Remove: {rule}', { rule: sentence(rule, fields) })}
+          @click=${() => change(rules.filter((_, at) => at !== i))}
+        >
+          ×
+        </button>
+      </span>`,
+  );
 }
 
 /**
- * Asks for a group of rules, of which any or all must hold. Groups in it are edited in the same way.
+ * Asks for a group of rules, of which any or all must hold. Groups in it are edited in the same
+ * way.
  * @param {Field[]} fields
  * @param {any} [group]
  * @returns {Promise<any>}
@@ -86,23 +180,64 @@ function chips(rules, fields, change, offer) {
 function editGroup(fields, group) {
   let { operator = 'or', filters = [] } = group || {};
   return form({
-    title: t('A group of filters'), action: t('Apply'), isReady: () => filters.length > 0,
+    title: t('A group of filters'),
+    action: t('Apply'),
+    isReady: () => filters.length > 0,
     submit: async () => (filters.length > 1 ? { operator, filters } : filters[0]),
     body: ({ draw }) => {
-      const set = (/** @type {any[]} */ next) => { filters = next; draw(); };
-      const add = async (/** @type {any} */ made) => { if (await made) set([...filters, await made]); };
-      return html`<div class="tabs">${[['or', t('Any of them')], ['and', t('All of them')]].map(([value, label]) => html`<button type="button" aria-pressed=${String(operator === value)} @click=${() => { operator = value; draw(); }}>${label}</button>`)}</div>
+      const set = (/** @type {any[]} */ next) => {
+        filters = next;
+        draw();
+      };
+      const add = async (/** @type {any} */ made) => {
+        if (await made) set([...filters, await made]);
+      };
+      return html`<div class="tabs">
+          ${[
+            ['or', t('Any of them')],
+            ['and', t('All of them')],
+          ].map(
+            ([value, label]) =>
+              html`<button
+                type="button"
+                aria-pressed=${String(operator === value)}
+                @click=${() => {
+                  operator = value;
+                  draw();
+                }}
+              >
+                ${label}
+              </button>`,
+          )}
+        </div>
         <div class="chips">${chips(filters, fields, set)}</div>
-        <div>${button(t('+ Filter'), () => add(editRule(fields)), 'plain')}${button(t('+ Group'), () => add(editGroup(fields)), 'plain')}</div>`;
+        <div>
+          ${button(
+            t('+ Filter'),
+            () => add(editRule(fields)),
+            'plain',
+          )}${button(t('+ Group'), () => add(editGroup(fields)), 'plain')}
+        </div>`;
     },
   });
 }
 
 /** Whether a condition takes several values. @param {Field} field @param {string} condition */
-const takesList = (field, condition) => /^is(_not)?$/.test(condition) || (field.type === 'multi' && /contains$/.test(condition));
+const takesList = (field, condition) =>
+  /^is(_not)?$/.test(condition) || (field.type === 'multi' && /contains$/.test(condition));
 
-/** The conditions of a field without those that say the same as others. @param {Field} field @param {string} [used] */
-const conditionsOf = ({ conditions }, used) => conditions.filter((c) => c === used || !(c === 'equals' && conditions.includes('is')) && !(/^(greater|less)_than$/.test(c) && conditions.includes('is_before')));
+/**
+ * The conditions of a field without those that say the same as others.
+ * @param {Field} field
+ * @param {string} [used]
+ */
+const conditionsOf = ({ conditions }, used) =>
+  conditions.filter(
+    (c) =>
+      c === used ||
+      (!(c === 'equals' && conditions.includes('is')) &&
+        !(/^(greater|less)_than$/.test(c) && conditions.includes('is_before'))),
+  );
 
 /**
  * Asks for a rule.
@@ -112,77 +247,188 @@ const conditionsOf = ({ conditions }, used) => conditions.filter((c) => c === us
  * @returns {Promise<Rule | null>}
  */
 export function editRule(fields, rule, offer) {
-  const usable = fields.filter((f) => f.filterable && f.conditions.length > 0).sort((a, b) => Number(a.key === 'id') - Number(b.key === 'id') || a.label.localeCompare(b.label));
+  const usable = fields
+    .filter((f) => f.filterable && f.conditions.length > 0)
+    .sort(
+      (a, b) => Number(a.key === 'id') - Number(b.key === 'id') || a.label.localeCompare(b.label),
+    );
   /** @type {Record<string, Item[]>} */
   const offered = {};
-  const fieldOf = (/** @type {FormState} */ { values }) => usable.find((f) => f.key === values.field) || usable[0];
-  return form({
-    title: rule ? t('Change the filter') : t('Add a filter'), action: t('Apply'),
-    body: (state) => {
-      const field = fieldOf(state);
-      const conditions = conditionsOf(field, rule?.condition);
-      if (!conditions.includes(state.values.condition)) [state.values.condition] = conditions;
-      const { condition } = state.values;
-      if (offer && !offered[field.key] && hasFacets(field)) {
-        offered[field.key] = [];
-        void offer(field.key, rule).then((values) => { offered[field.key] = values; state.draw(); }, () => {});
-      }
-      return html`<div class="columns">
-        <div class="field"><label for="rule-field">${t('Field')}</label>${control({ id: 'rule-field', name: 'field', required: true,
-          options: usable.map((f) => ({ value: f.key, label: f.label })), value: field.key, set: (v) => { state.values.value = null; state.set('field', v); } })}</div>
-        <div class="field"><label for="rule-condition">${t('Condition')}</label>${control({ id: 'rule-condition', name: 'condition', required: true,
-          options: conditions.map((c) => ({ value: c, label: conditionName(c) })), value: condition, set: (v) => { if ([v, condition].includes('between')) state.values.value = null; state.set('condition', v); } })}</div>
-        ${!noValue.has(condition) && html`<div class="field"><label for="rule-value">${t('Value')}</label>${valueInput(field, condition, state, offered[field.key])}
-          ${state.errors.value && html`<span class="error" id="rule-value-note">${state.errors.value}</span>`}</div>`}
-      </div>`;
+  const fieldOf = (/** @type {FormState} */ { values }) =>
+    usable.find((f) => f.key === values.field) || usable[0];
+  return form(
+    {
+      title: rule ? t('Change the filter') : t('Add a filter'),
+      action: t('Apply'),
+      body: (state) => {
+        const field = fieldOf(state);
+        const conditions = conditionsOf(field, rule?.condition);
+        if (!conditions.includes(state.values.condition)) [state.values.condition] = conditions;
+        const { condition } = state.values;
+        if (offer && !offered[field.key] && hasFacets(field)) {
+          offered[field.key] = [];
+          void offer(field.key, rule).then(
+            (values) => {
+              offered[field.key] = values;
+              state.draw();
+            },
+            () => {},
+          );
+        }
+        return html`<div class="columns">
+          <div class="field">
+            <label for="rule-field">${t('Field')}</label>${control({
+              id: 'rule-field',
+              name: 'field',
+              required: true,
+              options: usable.map((f) => ({ value: f.key, label: f.label })),
+              value: field.key,
+              set: (v) => {
+                state.values.value = null;
+                state.set('field', v);
+              },
+            })}
+          </div>
+          <div class="field">
+            <label for="rule-condition">${t('Condition')}</label>${control({
+              id: 'rule-condition',
+              name: 'condition',
+              required: true,
+              options: conditions.map((c) => ({ value: c, label: conditionName(c) })),
+              value: condition,
+              set: (v) => {
+                if ([v, condition].includes('between')) state.values.value = null;
+                state.set('condition', v);
+              },
+            })}
+          </div>
+          ${
+            !noValue.has(condition) &&
+            html`<div class="field">
+              <label for="rule-value">${t('Value')}</label
+              >${valueInput(field, condition, state, offered[field.key])}
+              ${
+                state.errors.value &&
+                html`<span class="error" id="rule-value-note">${state.errors.value}</span>`
+              }
+            </div>`
+          }
+        </div>`;
+      },
+      submit: async (state) => {
+        const field = fieldOf(state);
+        const { condition, value } = state.values;
+        const result = {
+          field: field.key,
+          condition,
+          ...(noValue.has(condition) ? {} : { value: parse(field, condition, value) }),
+        };
+        const values = [result.value].flat();
+        const unread = field.type === 'number' && values.find((v) => typeof v === 'string');
+        const isRange = condition === 'between';
+        const isMissing = isRange
+          ? values.length < 2 || values.includes(null)
+          : [null, ''].includes(values[0]);
+        const message = isMissing
+          ? isRange
+            ? t('Enter both values.')
+            : t('Enter a value.')
+          : unread
+            ? explain('number', unread, unread)
+            : isRange && values[0] > values[1]
+              ? t('The first value is greater than the second.')
+              : '';
+        if (message) throw new ApiError(422, '', message, [{ path: 'value', message }]);
+        return result;
+      },
     },
-    submit: async (state) => {
-      const field = fieldOf(state);
-      const { condition, value } = state.values;
-      const result = { field: field.key, condition, ...(noValue.has(condition) ? {} : { value: parse(field, condition, value) }) };
-      const values = [result.value].flat();
-      const unread = field.type === 'number' && values.find((v) => typeof v === 'string');
-      const isRange = condition === 'between';
-      const isMissing = isRange ? values.length < 2 || values.includes(null) : [null, ''].includes(values[0]);
-      const message = isMissing ? (isRange ? t('Enter both values.') : t('Enter a value.'))
-        : unread ? explain('number', unread, unread) : isRange && values[0] > values[1] ? t('The first value is greater than the second.') : '';
-      if (message) throw new ApiError(422, '', message, [{ path: 'value', message }]);
-      return result;
+    {
+      field: rule?.field || usable[0]?.key,
+      condition: rule?.condition || '',
+      value: rule?.value ?? null,
     },
-  }, { field: rule?.field || usable[0]?.key, condition: rule?.condition || '', value: rule?.value ?? null });
+  );
 }
 
 /** Whether the values of a field recur, so that they are offered. @param {Field} field */
-const hasFacets = ({ type, key, sortable }) => ['text', 'enum', 'multi'].includes(type) && (sortable || type === 'multi') && key !== 'id';
+const hasFacets = ({ type, key, sortable }) =>
+  ['text', 'enum', 'multi'].includes(type) && (sortable || type === 'multi') && key !== 'id';
 
-/** @param {Field} field @param {string} condition @param {FormState} state @param {Item[]} [offered] */
+/**
+ * @param {Field} field
+ * @param {string} condition
+ * @param {FormState} state
+ * @param {Item[]} [offered]
+ */
 function valueInput(field, condition, state, offered = []) {
   const set = (/** @type {any} */ v) => state.set('value', v);
-  const value = Array.isArray(state.values.value) ? state.values.value.join(separatorOf(field)) : state.values.value;
-  const base = { id: 'rule-value', name: 'value', value, set, required: true, error: state.errors.value };
-  const counted = (/** @type {{value: string, label: string}[]} */ options) => options.map(({ value: v, label }) => {
-    const found = offered.find((o) => o.value === v);
-    return { value: v, label: found ? `${label} (${number(found.count)})` : label };
-  });
-  if (field.type === 'boolean') return control({ ...base, value: String(value ?? ''), options: yesNo() });
+  const value = Array.isArray(state.values.value)
+    ? state.values.value.join(separatorOf(field))
+    : state.values.value;
+  const base = {
+    id: 'rule-value',
+    name: 'value',
+    value,
+    set,
+    required: true,
+    error: state.errors.value,
+  };
+  const counted = (/** @type {{value: string, label: string}[]} */ options) =>
+    options.map(({ value: v, label }) => {
+      const found = offered.find((o) => o.value === v);
+      return { value: v, label: found ? `${label} (${number(found.count)})` : label };
+    });
+  if (field.type === 'boolean')
+    return control({ ...base, value: String(value ?? ''), options: yesNo() });
   if (field.options) return control({ ...base, options: counted(field.options) });
   const allowed = allowedValues(field);
   if (allowed.length > 0) return control({ ...base, options: counted(optionsOf(allowed)) });
-  if (field.type === 'reference') return control({ ...base, type: 'reference', reference: field.reference || guessReference(field.key) });
+  if (field.type === 'reference')
+    return control({
+      ...base,
+      type: 'reference',
+      reference: field.reference || guessReference(field.key),
+    });
   const type = { date: 'date', datetime: 'date', number: 'number' }[field.type] || 'text';
   const shown = (/** @type {any} */ v) => (type === 'date' ? String(v ?? '').slice(0, 10) : v);
   if (condition === 'between') {
     const bounds = [state.values.value ?? []].flat();
-    return html`<span class="range">${[t('From'), t('To')].map((label, i) => html`<span class="field"><label class="visually-hidden" for=${i ? 'rule-to' : 'rule-value'}>${label}</label>${control({ ...base, label, id: i ? 'rule-to' : 'rule-value', type, value: shown(bounds[i]), placeholder: label, set: (v) => set([0, 1].map((at) => (at === i ? v : bounds[at] ?? null))) })}</span>`)}</span>`;
+    return html`<span class="range"
+      >${[t('From'), t('To')].map(
+        (label, i) =>
+          html`<span class="field"
+            ><label class="visually-hidden" for=${i ? 'rule-to' : 'rule-value'}>${label}</label
+            >${control({
+              ...base,
+              label,
+              id: i ? 'rule-to' : 'rule-value',
+              type,
+              value: shown(bounds[i]),
+              placeholder: label,
+              set: (v) => set([0, 1].map((at) => (at === i ? v : (bounds[at] ?? null)))),
+            })}</span
+          >`,
+      )}</span
+    >`;
   }
   if (type === 'date') return control({ ...base, type, value: shown(value) });
-  return control({ ...base, type, suggestions: offered.map((o) => ({ value: String(o.value), label: number(o.count) })), placeholder: !takesList(field, condition) ? '' : type === 'number' ? t('one or several, with semicolons') : t('one or several, with commas') });
+  return control({
+    ...base,
+    type,
+    suggestions: offered.map((o) => ({ value: String(o.value), label: number(o.count) })),
+    placeholder: !takesList(field, condition)
+      ? ''
+      : type === 'number'
+        ? t('one or several, with semicolons')
+        : t('one or several, with commas'),
+  });
 }
 
 /** @param {Field} field @returns {string[]} */
 export function allowedValues(field) {
   const settings = field.enum_field_settings;
-  const values = settings?.allowed_values || settings?.values || (Array.isArray(settings) ? settings : []);
+  const values =
+    settings?.allowed_values || settings?.values || (Array.isArray(settings) ? settings : []);
   return values.map((/** @type {any} */ v) => (typeof v === 'string' ? v : v.value));
 }
 
@@ -190,16 +436,32 @@ export function allowedValues(field) {
 export function guessReference(key) {
   const name = key.replace(/_ids?$/, '');
   /** @type {Record<string, string>} */
-  const known = { owner: 'users', user: 'users', tags: 'tags', template: 'sequence-templates', parent: 'accounts' };
+  const known = {
+    owner: 'users',
+    user: 'users',
+    tags: 'tags',
+    template: 'sequence-templates',
+    parent: 'accounts',
+  };
   return known[name] || (name.endsWith('y') ? `${name.slice(0, -1)}ies` : `${name}s`);
 }
 
-/** @param {Field} field @param {string} condition @param {any} value */
+/**
+ * @param {Field} field
+ * @param {string} condition
+ * @param {any} value
+ */
 function parse(field, condition, value) {
   if (field.type === 'boolean') return value === true || value === 'true';
   if (typeof value !== 'string') return value;
   const isText = !['reference', 'date', 'datetime'].includes(field.type);
-  const parts = isText && takesList(field, condition) ? value.split(field.type === 'number' ? /;|,\s/ : ',').map((s) => s.trim()).filter(Boolean) : [value.trim()];
+  const parts =
+    isText && takesList(field, condition)
+      ? value
+          .split(field.type === 'number' ? /;|,\s/ : ',')
+          .map((s) => s.trim())
+          .filter(Boolean)
+      : [value.trim()];
   const values = parts.map((part) => read(field.type === 'number' ? 'number' : 'text', part));
-  return values.length > 1 ? values : values[0] ?? null;
+  return values.length > 1 ? values : (values[0] ?? null);
 }

@@ -10,24 +10,40 @@ import { open } from './dialog.js';
 
 /** @typedef {{group: string, label: string, note?: string, act: () => unknown}} Entry */
 
-/** @param {string[][]} pages labels and paths @param {Action[]} actions what the current page can do */
+/**
+ * @param {string[][]} pages labels and paths
+ * @param {Action[]} actions what the current page can do
+ */
 export function showPalette(pages, actions) {
-  const targets = [...pages, [t('People of the catalogue'), '/catalogue/people'], ...sections.map(([name, title]) => [t('Settings: {part}', { part: title }), `/settings/${name}`])];
+  const targets = [
+    ...pages,
+    [t('People of the catalogue'), '/catalogue/people'],
+    ...sections.map(([name, title]) => [
+      t('Settings: {part}', { part: title }),
+      `/settings/${name}`,
+    ]),
+  ];
   let text = '';
   let at = 0;
-  let isPressed = false; // Enter acts when it is released, so that nothing behind the palette gets it
+  // Enter acts when it is released, so that nothing behind the palette gets it
+  let isPressed = false;
   let abort = new AbortController();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   /** @type {Entry[]} */
   let found = [];
   return open((close, draw) => {
-    const matches = (/** @type {string} */ label) => label.toLowerCase().includes(text.toLowerCase());
+    const matches = (/** @type {string} */ label) =>
+      label.toLowerCase().includes(text.toLowerCase());
     /** @type {Entry[]} */
     const entries = [
-      ...targets.filter(([label]) => matches(label)).map(([label, path]) => ({ group: t('Page'), label, act: () => go(path) })),
+      ...targets
+        .filter(([label]) => matches(label))
+        .map(([label, path]) => ({ group: t('Page'), label, act: () => go(path) })),
       ...actions.filter((a) => matches(a.label)).map((a) => ({ group: t('Action'), ...a })),
-    ].slice(0, found.length ? 6 : 40).concat(found);
+    ]
+      .slice(0, found.length ? 6 : 40)
+      .concat(found);
     at = Math.max(0, Math.min(at, entries.length - 1));
     const choose = (/** @type {Entry | undefined} */ entry) => {
       close(null);
@@ -43,28 +59,66 @@ export function showPalette(pages, actions) {
         return draw();
       }
       timer = setTimeout(async () => {
-        const results = await post('/v1/search', { search: text.slice(0, 200) }, { signal }).catch(() => null);
+        const results = await post('/v1/search', { search: text.slice(0, 200) }, { signal }).catch(
+          () => null,
+        );
         if (!results || signal.aborted) return;
-        found = results.flatMap((/** @type {Item} */ { entity, records }) => records.map((/** @type {Item} */ r) => ({
-          group: words(entity.replace('sequence-', '')), label: r.name, note: r.detail, act: () => go(`/${entity.split('-').at(-1)}/${r.id}`) })));
+        found = results.flatMap((/** @type {Item} */ { entity, records }) =>
+          records.map((/** @type {Item} */ r) => ({
+            group: words(entity.replace('sequence-', '')),
+            label: r.name,
+            note: r.detail,
+            act: () => go(`/${entity.split('-').at(-1)}/${r.id}`),
+          })),
+        );
         draw();
       }, 60);
       draw();
     };
     return html`<div class="panel">
-      <input type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant=${entries.length ? `palette-${at}` : null}
-        aria-label=${t('Search or jump to')} placeholder=${t('Search or jump to…')} autocomplete="off" dir="auto"
-        @input=${(e) => { text = e.target.value; at = 0; search(); }}
+      <input
+        type="text"
+        role="combobox"
+        aria-expanded="true"
+        aria-controls="palette-list"
+        aria-activedescendant=${entries.length ? `palette-${at}` : null}
+        aria-label=${t('Search or jump to')}
+        placeholder=${t('Search or jump to…')}
+        autocomplete="off"
+        dir="auto"
+        @input=${(e) => {
+          text = e.target.value;
+          at = 0;
+          search();
+        }}
         @keydown=${(e) => {
           if (!['ArrowDown', 'ArrowUp', 'Enter'].includes(e.key)) return;
           e.preventDefault();
           if (e.key === 'Enter') return void (isPressed = true);
           at += e.key === 'ArrowDown' ? 1 : -1;
           draw();
-        }} @keyup=${(e) => { if (e.key === 'Enter' && isPressed) choose(entries[at]); }}>
-      <ul id="palette-list" role="listbox" aria-label=${t('Results')}>${keyed(entries, (_, i) => i, (entry, i) => html`
-        <li id=${`palette-${i}`} role="option" aria-selected=${String(i === at)} @click=${() => choose(entry)}>
-          <span class="grow clip" dir="auto">${entry.label}</span><span class="soft clip" dir="auto">${entry.note}</span><span class="soft small">${entry.group}</span></li>`)}</ul>
+        }}
+        @keyup=${(e) => {
+          if (e.key === 'Enter' && isPressed) choose(entries[at]);
+        }}
+      />
+      <ul id="palette-list" role="listbox" aria-label=${t('Results')}>
+        ${keyed(
+          entries,
+          (_, i) => i,
+          (entry, i) =>
+            html` <li
+              id=${`palette-${i}`}
+              role="option"
+              aria-selected=${String(i === at)}
+              @click=${() => choose(entry)}
+            >
+              <span class="grow clip" dir="auto">${entry.label}</span
+              ><span class="soft clip" dir="auto">${entry.note}</span
+              ><span class="soft small">${entry.group}</span>
+            </li>`,
+        )}
+      </ul>
       ${entries.length === 0 && html`<p class="empty">${t('Nothing matches.')}</p>`}
     </div>`;
   }, 'palette');

@@ -7,13 +7,30 @@ import { link } from '../router.js';
 import { update } from '../state.js';
 import { t, tn } from '../text.js';
 
-/** @param {string} label @param {(event: any) => unknown} act @param {string} [kind] primary, danger or plain @param {boolean} [isDisabled] */
-export const button = (label, act, kind = '', isDisabled = false) => html`<button class=${`button ${kind}`} type="button" ?disabled=${isDisabled} @click=${(e) => attempt(e, act)}>${label}</button>`;
+/**
+ * @param {string} label
+ * @param {(event: any) => unknown} act
+ * @param {string} [kind] primary, danger or plain
+ * @param {boolean} [isDisabled]
+ */
+export const button = (label, act, kind = '', isDisabled = false) =>
+  html`<button
+    class=${`button ${kind}`}
+    type="button"
+    ?disabled=${isDisabled}
+    @click=${(e) => attempt(e, act)}
+  >
+    ${label}
+  </button>`;
 
 /** The buttons whose actions are under way. @type {WeakSet<Element>} */
 const busy = new WeakSet();
 
-/** Does what a button is for, once at a time, and reports a failure. @param {any} event @param {(event: any) => unknown} act */
+/**
+ * Does what a button is for, once at a time, and reports a failure.
+ * @param {any} event
+ * @param {(event: any) => unknown} act
+ */
 async function attempt(event, act) {
   const element = event.currentTarget;
   if (busy.has(element)) return;
@@ -28,74 +45,199 @@ async function attempt(event, act) {
 }
 
 /** A status: shape, word and colour. @param {string} value @param {unknown} [text] */
-export const status = (value, text) => html`<span class=${`status ${tone(value)}`}>${text || words(value.toLowerCase())}</span>`;
+export const status = (value, text) =>
+  html`<span class=${`status ${tone(value)}`}>${text || words(value.toLowerCase())}</span>`;
 
 /** @param {string} value */
 function tone(value) {
-  if (/^(active|sent|completed|won|ready|hot|replied|delivered|succeeded|enabled)$/i.test(value)) return 'good';
+  if (/^(active|sent|completed|won|ready|hot|replied|delivered|succeeded|enabled)$/i.test(value))
+    return 'good';
   if (/^(failed|bounced|stopped|lost|disabled|unknown|cancelled)$/i.test(value)) return 'bad';
-  if (/^(held|paused|warm|queued|waiting|pending|captured|preparing|no_show)$/i.test(value)) return 'warn';
+  if (/^(held|paused|warm|queued|waiting|pending|captured|preparing|no_show)$/i.test(value))
+    return 'warn';
   return 'open';
 }
 
 /** A short table. @param {string[]} heads @param {unknown[][]} rows */
-export const table = (heads, rows) => html`<div class="table plain"><table><thead><tr>${heads.map((head) => html`<th scope="col">${head || html`<span class="visually-hidden">${t('Actions')}</span>`}</th>`)}</tr></thead>
-  <tbody>${rows.map((cells) => html`<tr>${cells.map((cell, i) => html`<td dir="auto" data-label=${heads[i]}>${cell}</td>`)}</tr>`)}</tbody></table></div>`;
+export const table = (heads, rows) =>
+  html`<div class="table plain">
+    <table>
+      <thead>
+        <tr>
+          ${heads.map(
+            (head) =>
+              html`<th scope="col">
+                ${head || html`<span class="visually-hidden">${t('Actions')}</span>`}
+              </th>`,
+          )}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          (cells) =>
+            html`<tr>
+              ${cells.map((cell, i) => html`<td dir="auto" data-label=${heads[i]}>${cell}</td>`)}
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
 
-/** The top of a page: where it belongs, its name, a line about it, and what can be done. @param {{up?: [string, string], title: unknown, note?: unknown, actions?: unknown}} o */
-export const heading = ({ up, title, note, actions }) => html`<header class="heading"><div class="grow">${up && html`<a class="small" href=${link(up[0])}>‹ ${up[1]}</a>`}
-  <h1 tabindex="-1" dir="auto">${title}</h1>${note && html`<p class="soft" dir="auto">${note}</p>`}${actions === false && html`<p class="soft">${t('Your access lets you read this but not change it. Ask an admin for more.')}</p>`}</div><div class="buttons">${actions}</div></header>`;
+/**
+ * The top of a page: where it belongs, its name, a line about it, and what can be done.
+ * @param {{up?: [string, string], title: unknown, note?: unknown, actions?: unknown}} o
+ */
+export const heading = ({ up, title, note, actions }) =>
+  html`<header class="heading">
+    <div class="grow">
+      ${up && html`<a class="small" href=${link(up[0])}>‹ ${up[1]}</a>`}
+      <h1 tabindex="-1" dir="auto">${title}</h1>
+      ${note && html`<p class="soft" dir="auto">${note}</p>`}${
+        actions === false &&
+        html`<p class="soft">
+          ${t('Your access lets you read this but not change it. Ask an admin for more.')}
+        </p>`
+      }
+    </div>
+    <div class="buttons">${actions}</div>
+  </header>`;
 
 /** @param {unknown} text */
 export const soft = (text) => html`<span class="soft">${text}</span>`;
 
 /** @param {unknown} text @param {unknown} [action] */
-export const empty = (text, action) => html`<div class="empty"><p>${text}</p>${action}</div>`;
+export const empty = (text, action) =>
+  html`<div class="empty">
+    <p>${text}</p>
+    ${action}
+  </div>`;
 
-/** @param {unknown} title @param {unknown} content @param {unknown} [aside] */
-export const section = (title, content, aside) => html`<section class="section"><header><h2>${title}</h2>${aside}</header>${content}</section>`;
+/**
+ * @param {unknown} title
+ * @param {unknown} content
+ * @param {unknown} [aside]
+ */
+export const section = (title, content, aside) =>
+  html`<section class="section">
+    <header>
+      <h2>${title}</h2>
+      ${aside}
+    </header>
+    ${content}
+  </section>`;
 
 /** @param {[unknown, unknown][]} rows */
-export const pairs = (rows) => html`<dl class="pairs">${rows.map(([label, value]) => html`<dt>${label}</dt><dd class="wrap" dir="auto">${value}</dd>`)}</dl>`;
+export const pairs = (rows) =>
+  html`<dl class="pairs">
+    ${rows.map(
+      ([label, value]) =>
+        html`<dt>${label}</dt>
+          <dd class="wrap" dir="auto">${value}</dd>`,
+    )}
+  </dl>`;
 
-/** What is seen of a record beside its list. @param {string} title @param {unknown} actions @param {() => void} close @param {unknown} content */
-export const beside = (title, actions, close, content) => html`<aside class="peek" aria-label=${title}><header class="heading"><h2 class="grow wrap" dir="auto">${title}</h2>${actions}${button(t('Close'), close)}</header>${content}</aside>`;
+/**
+ * What is seen of a record beside its list.
+ * @param {string} title
+ * @param {unknown} actions
+ * @param {() => void} close
+ * @param {unknown} content
+ */
+export const beside = (title, actions, close, content) =>
+  html`<aside class="peek" aria-label=${title}>
+    <header class="heading">
+      <h2 class="grow wrap" dir="auto">${title}</h2>
+      ${actions}${button(t('Close'), close)}
+    </header>
+    ${content}
+  </aside>`;
 
-/** Links of which one is the page that is shown. @param {[unknown, string, boolean][]} links text, address and whether it is this page */
-export const tabs = (links) => html`<div class="tabs">${links.map(([text, to, isNow]) => html`<a href=${link(to)} aria-current=${isNow ? 'page' : null}>${text}</a>`)}</div>`;
+/**
+ * Links of which one is the page that is shown.
+ * @param {[unknown, string, boolean][]} links text, address and whether it is this page
+ */
+export const tabs = (links) =>
+  html`<div class="tabs">
+    ${links.map(
+      ([text, to, isNow]) =>
+        html`<a href=${link(to)} aria-current=${isNow ? 'page' : null}>${text}</a>`,
+    )}
+  </div>`;
 
-/** A button that opens a menu. @param {string} label @param {unknown} items @param {() => unknown} [opened] */
-export const menu = (label, items, opened) => html`<details
-  class="menu"
-  @toggle=${(e) => e.currentTarget.open && opened?.()}
-  @focusout=${(e) => {
-    if (e.relatedTarget && !e.currentTarget.contains(e.relatedTarget)) e.currentTarget.open = false;
-  }}
-  @keydown=${(e) => {
-    if (e.key === 'Escape') e.currentTarget.open = false;
-  }}
-><summary class="button">${label}</summary><div class="popover end">${items}</div></details>`;
+/**
+ * A button that opens a menu.
+ * @param {string} label
+ * @param {unknown} items
+ * @param {() => unknown} [opened]
+ */
+export const menu = (label, items, opened) =>
+  html`<details
+    class="menu"
+    @toggle=${(e) => e.currentTarget.open && opened?.()}
+    @focusout=${(e) => {
+      if (e.relatedTarget && !e.currentTarget.contains(e.relatedTarget))
+        e.currentTarget.open = false;
+    }}
+    @keydown=${(e) => {
+      if (e.key === 'Escape') e.currentTarget.open = false;
+    }}
+  >
+    <summary class="button">${label}</summary>
+    <div class="popover end">${items}</div>
+  </details>`;
 
 /**
  * What can be done with the rows of a table that are selected, or with all that match.
  * @param {any} model @param {(n: number) => unknown} actions @param {boolean} [canTakeAll]
  */
 export function selected(model, actions, canTakeAll) {
-  const { table: { selected: rows, total }, isEverything } = model;
+  const {
+    table: { selected: rows, total },
+    isEverything,
+  } = model;
   const n = isEverything ? total : rows.size;
-  return n > 0 && html`<div class="notice selection" role="region" aria-label=${t('Selection')}><strong>${t('{n} selected', { n })}</strong>
-    ${canTakeAll && n < total && button(t('Select all {n} matching', { n: total }), () => { model.isEverything = true; update(); }, 'plain')}<span class="buttons">${actions(n)}</span></div>`;
+  return (
+    n > 0 &&
+    html`<div class="notice selection" role="region" aria-label=${t('Selection')}>
+      <strong>${t('{n} selected', { n })}</strong> ${
+        canTakeAll &&
+        n < total &&
+        button(
+          t('Select all {n} matching', { n: total }),
+          () => {
+            model.isEverything = true;
+            update();
+          },
+          'plain',
+        )
+      }<span class="buttons">${actions(n)}</span>
+    </div>`
+  );
 }
 
 /** What becomes of records that are deleted. */
-export const inTrash = (n = 1) => tn(n, 'You can restore it from the trash. Other records lose their references to it.', 'You can restore them from the trash. Other records lose their references to them.');
+export const inTrash = (n = 1) =>
+  tn(
+    n,
+    'You can restore it from the trash. Other records lose their references to it.',
+    'You can restore them from the trash. Other records lose their references to them.',
+  );
 
 /** @param {string | number | null | undefined} value */
 export const when = (value) => (value ? dateTime(value) : '—');
 
-/** Saves what the service answers as a file. @param {string} path @param {string} name @param {unknown} [body] what to post */
+/**
+ * Saves what the service answers as a file.
+ * @param {string} path
+ * @param {string} name
+ * @param {unknown} [body] what to post
+ */
 export async function download(path, name, body) {
-  const answer = await fetch(path, { method: body ? 'POST' : 'GET', headers: { ...(body ? { 'Content-Type': 'application/json' } : {}), ...hooks.headers }, body: body ? JSON.stringify(body) : undefined });
+  const answer = await fetch(path, {
+    method: body ? 'POST' : 'GET',
+    headers: { ...(body ? { 'Content-Type': 'application/json' } : {}), ...hooks.headers },
+    body: body ? JSON.stringify(body) : undefined,
+  });
   if (!answer.ok) throw new Error(t('The download failed.'));
   const url = URL.createObjectURL(await answer.blob());
   const anchor = document.createElement('a');
@@ -111,7 +253,17 @@ export async function copy(text) {
 
 // Short messages at the bottom of the page, with an undo where there is one.
 const shownFor = 8000;
-/** @typedef {{id: number, message: string, bad: boolean, undo?: () => void, left: number, since: number, timer?: ReturnType<typeof setTimeout>}} Toast */
+/**
+ * @typedef {{
+ *   id: number,
+ *   message: string,
+ *   bad: boolean,
+ *   undo?: () => void,
+ *   left: number,
+ *   since: number,
+ *   timer?: ReturnType<typeof setTimeout>,
+ * }} Toast
+ */
 /** @type {Toast[]} */
 let toasts = [];
 let next = 1;
@@ -151,11 +303,34 @@ function close(entry) {
 }
 
 function draw() {
-  render(keyed(toasts, (entry) => entry.id, (entry) => html`
-    <div class=${entry.bad ? 'toast bad' : 'toast'} @mouseenter=${() => pause(entry)} @mouseleave=${() => resume(entry)}
-      @focusin=${() => pause(entry)} @focusout=${() => resume(entry)}>
-      <span class="wrap">${entry.message}</span>
-      ${entry.undo && html`<button type="button" @click=${() => { close(entry); entry.undo?.(); }}>${t('Undo')}</button>`}
-      <button type="button" aria-label=${t('Close')} @click=${() => close(entry)}>×</button>
-    </div>`), place);
+  render(
+    keyed(
+      toasts,
+      (entry) => entry.id,
+      (entry) =>
+        html` <div
+          class=${entry.bad ? 'toast bad' : 'toast'}
+          @mouseenter=${() => pause(entry)}
+          @mouseleave=${() => resume(entry)}
+          @focusin=${() => pause(entry)}
+          @focusout=${() => resume(entry)}
+        >
+          <span class="wrap">${entry.message}</span>
+          ${
+            entry.undo &&
+            html`<button
+              type="button"
+              @click=${() => {
+                close(entry);
+                entry.undo?.();
+              }}
+            >
+              ${t('Undo')}
+            </button>`
+          }
+          <button type="button" aria-label=${t('Close')} @click=${() => close(entry)}>×</button>
+        </div>`,
+    ),
+    place,
+  );
 }

@@ -1,12 +1,19 @@
 // @ts-check
-// A table of any length. It renders the visible rows and fetches blocks of records as they come into
+// A table of any length. It renders the visible rows and fetches blocks of records as they come
+// into
 // view. The scrollbar stands for the exact total.
 import { ApiError } from '../api.js';
 import { html, keyed, render } from '../dom.js';
 import { t, tn } from '../text.js';
 import { announce } from '../state.js';
 
-/** @param {string} key @param {string} label @param {number} width @param {(record: any) => unknown} view @returns {Column} */
+/**
+ * @param {string} key
+ * @param {string} label
+ * @param {number} width
+ * @param {(record: any) => unknown} view
+ * @returns {Column}
+ */
 export const column = (key, label, width, view) => ({ key, label, width, view });
 
 const blockSize = 100;
@@ -39,7 +46,10 @@ export class Table {
     this.stretch = 1; // how much wider than they must be the columns are, to fill the page
     /** @type {number | undefined} */
     this.wanted = undefined; // the row to scroll to when it is there
-    this.resize = new ResizeObserver(() => { this.#fill(); this.#scheduleDraw(); });
+    this.resize = new ResizeObserver(() => {
+      this.#fill();
+      this.#scheduleDraw();
+    });
     this.resize.observe(this.element);
   }
 
@@ -48,7 +58,10 @@ export class Table {
     for (const load of this.loading.values()) load.abort();
   }
 
-  /** Loads the records again, with other options perhaps. @param {Partial<TableOptions>} [options] */
+  /**
+   * Loads the records again, with other options perhaps.
+   * @param {Partial<TableOptions>} [options]
+   */
   async refresh(options = {}) {
     Object.assign(this.options, options);
     this.#fill();
@@ -112,7 +125,10 @@ export class Table {
   ids() {
     /** @type {string[]} */
     const ids = [];
-    for (const [block, records] of this.blocks) records.forEach((record, i) => { ids[block * blockSize + i] = record.id; });
+    for (const [block, records] of this.blocks)
+      records.forEach((record, i) => {
+        ids[block * blockSize + i] = record.id;
+      });
     return ids;
   }
 
@@ -122,7 +138,11 @@ export class Table {
     const { generation } = this;
     const abort = new AbortController();
     this.loading.set(block, abort);
-    if (this.total < 0) setTimeout(() => { this.isLate = true; this.#scheduleDraw(); }, 150);
+    if (this.total < 0)
+      setTimeout(() => {
+        this.isLate = true;
+        this.#scheduleDraw();
+      }, 150);
     try {
       const page = await this.options.fetch(block + 1, blockSize, abort.signal);
       if (generation !== this.generation) return;
@@ -137,7 +157,8 @@ export class Table {
     } catch (error) {
       if (abort.signal.aborted || generation !== this.generation) return;
       this.element.classList.remove('dimmed');
-      if (error instanceof ApiError && error.status === 422) { // no record matches what is refused
+      if (error instanceof ApiError && error.status === 422) {
+        // no record matches what is refused
         this.total = 0;
         this.problem = error.message;
         this.clearSelection();
@@ -169,30 +190,79 @@ export class Table {
     const from = Math.max(0, first - margin);
     const to = Math.min(Math.max(0, this.total), first + room + margin);
     if (this.total >= 0) {
-      for (let block = Math.floor(first / blockSize); block * blockSize < Math.min(this.total, first + room); block++) {
+      for (
+        let block = Math.floor(first / blockSize);
+        block * blockSize < Math.min(this.total, first + room);
+        block++
+      ) {
         if (!this.blocks.has(block)) void this.#load(block).catch(() => {});
       }
       for (const [block, load] of this.loading) {
-        if (block < Math.floor(from / blockSize) - 1 || block > Math.floor(to / blockSize) + 1) load.abort();
+        if (block < Math.floor(from / blockSize) - 1 || block > Math.floor(to / blockSize) + 1)
+          load.abort();
       }
     }
-    const rows = Array.from({ length: this.total < 0 && this.isLate ? room - 1 : to - from }, (_, i) => from + i);
+    const rows = Array.from(
+      { length: this.total < 0 && this.isLate ? room - 1 : to - from },
+      (_, i) => from + i,
+    );
     // Where the scrollbar is shortened, the rows are placed at the position of the scrollbar.
-    const above = scale === 1 ? from * height : Math.max(0, this.element.scrollTop - (first - from) * height);
-    const below = scale === 1 ? (this.total - to) * height : Math.max(0, maxHeight - above - rows.length * height);
-    render(html`
-      <table aria-rowcount=${Math.max(0, this.total) + 1}>
-        <colgroup>${keyed(columns, (c) => c.key, (c) => html`<col width=${c.width * this.stretch}>`)}<col></colgroup>
-        <thead><tr aria-rowindex="1">${keyed(columns, (c) => c.key, (c, i) => this.#header(c, i))}<th aria-hidden="true"></th></tr></thead>
-        <tbody>
-          <tr class="spacer" aria-hidden="true"><td colspan=${columns.length + 1} height=${above}></td></tr>
-          ${keyed(rows, (row) => row % (room + 2 * margin + 1), (row) => this.#row(row))}
-          <tr class="spacer" aria-hidden="true"><td colspan=${columns.length + 1} height=${Math.max(0, below)}></td></tr>
-        </tbody>
-      </table>
-      ${this.total === 0 && (this.problem ? html`<p class="notice bad" role="alert">${this.problem}</p>` : this.options.empty?.())}`, this.element);
-    if (this.wanted === undefined || !this.element.clientHeight || !this.blocks.has(Math.floor(this.wanted / blockSize))) return;
-    this.element.scrollTop = Math.ceil((this.wanted * height) / scale); // the row becomes the first one
+    const above =
+      scale === 1 ? from * height : Math.max(0, this.element.scrollTop - (first - from) * height);
+    const below =
+      scale === 1
+        ? (this.total - to) * height
+        : Math.max(0, maxHeight - above - rows.length * height);
+    render(
+      html` <table aria-rowcount=${Math.max(0, this.total) + 1}>
+          <colgroup>
+            ${keyed(
+              columns,
+              (c) => c.key,
+              (c) => html`<col width=${c.width * this.stretch} />`,
+            )}
+            <col />
+          </colgroup>
+          <thead>
+            <tr aria-rowindex="1">
+              ${keyed(
+                columns,
+                (c) => c.key,
+                (c, i) => this.#header(c, i),
+              )}
+              <th aria-hidden="true"></th>
+            </tr>
+          </thead>
+          <tbody>
+            <tr class="spacer" aria-hidden="true">
+              <td colspan=${columns.length + 1} height=${above}></td>
+            </tr>
+            ${keyed(
+              rows,
+              (row) => row % (room + 2 * margin + 1),
+              (row) => this.#row(row),
+            )}
+            <tr class="spacer" aria-hidden="true">
+              <td colspan=${columns.length + 1} height=${Math.max(0, below)}></td>
+            </tr>
+          </tbody>
+        </table>
+        ${
+          this.total === 0 &&
+          (this.problem
+            ? html`<p class="notice bad" role="alert">${this.problem}</p>`
+            : this.options.empty?.())
+        }`,
+      this.element,
+    );
+    if (
+      this.wanted === undefined ||
+      !this.element.clientHeight ||
+      !this.blocks.has(Math.floor(this.wanted / blockSize))
+    )
+      return;
+    // the row becomes the first one
+    this.element.scrollTop = Math.ceil((this.wanted * height) / scale);
     this.wanted = undefined;
     this.#draw();
   }
@@ -203,12 +273,29 @@ export class Table {
     const isSorted = sort.replace(/^-/, '') === col.key;
     const order = !isSorted ? null : sort.startsWith('-') ? 'descending' : 'ascending';
     return html`<th scope="col" class=${col.number ? 'number' : ''} aria-sort=${order}>
-      ${index === 0 && this.options.selectable
-        ? html`<span class="name"><input type="checkbox" aria-label=${t('Select all loaded rows')} .checked=${this.selected.size > 0 && this.selected.size === this.records().length}
-            .indeterminate=${this.selected.size > 0 && this.selected.size < this.records().length}
-            @change=${(e) => this.#selectLoaded(e.target.checked)}>${this.#label(col, order)}</span>`
-        : this.#label(col, order)}
-      ${this.options.onColumns && html`<span class="grip" aria-hidden="true" @pointerdown=${(e) => this.#resizeColumn(e, col)}></span>`}
+      ${
+        index === 0 && this.options.selectable
+          ? html`<span class="name"
+              ><input
+                type="checkbox"
+                aria-label=${t('Select all loaded rows')}
+                .checked=${this.selected.size > 0 && this.selected.size === this.records().length}
+                .indeterminate=${
+                  this.selected.size > 0 && this.selected.size < this.records().length
+                }
+                @change=${(e) => this.#selectLoaded(e.target.checked)}
+              />${this.#label(col, order)}</span
+            >`
+          : this.#label(col, order)
+      }
+      ${
+        this.options.onColumns &&
+        html`<span
+          class="grip"
+          aria-hidden="true"
+          @pointerdown=${(e) => this.#resizeColumn(e, col)}
+        ></span>`
+      }
     </th>`;
   }
 
@@ -216,7 +303,12 @@ export class Table {
   #label(col, order) {
     const arrow = order === 'ascending' ? ' ▲' : order === 'descending' ? ' ▼' : '';
     if (!col.sortable || !this.options.onSort) return col.label;
-    return html`<button type="button" @click=${() => this.options.onSort?.(order === 'ascending' ? `-${col.key}` : col.key)}>${col.label}${arrow}</button>`;
+    return html`<button
+      type="button"
+      @click=${() => this.options.onSort?.(order === 'ascending' ? `-${col.key}` : col.key)}
+    >
+      ${col.label}${arrow}
+    </button>`;
   }
 
   /** @param {PointerEvent} event @param {Column} col */
@@ -230,10 +322,14 @@ export class Table {
       this.#draw();
     };
     grip.addEventListener('pointermove', move);
-    grip.addEventListener('pointerup', () => {
-      grip.removeEventListener('pointermove', move);
-      this.options.onColumns?.(this.options.columns);
-    }, { once: true });
+    grip.addEventListener(
+      'pointerup',
+      () => {
+        grip.removeEventListener('pointermove', move);
+        this.options.onColumns?.(this.options.columns);
+      },
+      { once: true },
+    );
   }
 
   /** @param {number} row */
@@ -241,17 +337,61 @@ export class Table {
     const record = this.record(row);
     const { columns, href, onOpen, selectable } = this.options;
     if (!record) {
-      return html`<tr aria-rowindex=${row + 2}>${columns.map(() => html`<td><span class="skeleton"></span></td>`)}<td></td></tr>`;
+      return html`<tr aria-rowindex=${row + 2}>
+        ${columns.map(() => html`<td><span class="skeleton"></span></td>`)}
+        <td></td>
+      </tr>`;
     }
     const isSelected = this.selected.has(record.id);
     const name = columns[0].view(record, row);
-    return html`<tr aria-rowindex=${row + 2} class=${`${isSelected ? 'selected ' : ''}${row === this.cursor ? 'cursor' : ''}`} @click=${(e) => this.#click(e, row)}>
-      ${keyed(columns, (c) => c.key, (col, i) => i === 0
-        ? html`<td class=${col.number ? 'number' : ''}><span class="name">
-            ${selectable && html`<input type="checkbox" aria-label=${t('Select row {n}', { n: row + 1 })} .checked=${isSelected}
-              @click=${(e) => { e.stopPropagation(); this.toggle(row, e.shiftKey); }}>`}
-            ${href ? html`<a class="clip" href=${href(record)} dir="auto">${name}</a>` : onOpen ? html`<button class="clip" type="button" dir="auto" @click=${() => onOpen(record)}>${name}</button>` : html`<span class="clip" dir="auto">${name}</span>`}</span></td>`
-        : html`<td class=${col.number ? 'number' : ''} data-label=${col.number && `${col.label} `} dir="auto">${col.view(record, row)}</td>`)}
+    return html`<tr
+      aria-rowindex=${row + 2}
+      class=${`${isSelected ? 'selected ' : ''}${row === this.cursor ? 'cursor' : ''}`}
+      @click=${(e) => this.#click(e, row)}
+    >
+      ${keyed(
+        columns,
+        (c) => c.key,
+        (col, i) =>
+          i === 0
+            ? html`<td class=${col.number ? 'number' : ''}>
+                <span class="name">
+                  ${
+                    selectable &&
+                    html`<input
+                      type="checkbox"
+                      aria-label=${t('Select row {n}', { n: row + 1 })}
+                      .checked=${isSelected}
+                      @click=${(e) => {
+                        e.stopPropagation();
+                        this.toggle(row, e.shiftKey);
+                      }}
+                    />`
+                  }
+                  ${
+                    href
+                      ? html`<a class="clip" href=${href(record)} dir="auto">${name}</a>`
+                      : onOpen
+                        ? html`<button
+                            class="clip"
+                            type="button"
+                            dir="auto"
+                            @click=${() => onOpen(record)}
+                          >
+                            ${name}
+                          </button>`
+                        : html`<span class="clip" dir="auto">${name}</span>`
+                  }</span
+                >
+              </td>`
+            : html`<td
+                class=${col.number ? 'number' : ''}
+                data-label=${col.number && `${col.label} `}
+                dir="auto"
+              >
+                ${col.view(record, row)}
+              </td>`,
+      )}
       <td></td>
     </tr>`;
   }
@@ -264,7 +404,11 @@ export class Table {
     this.options.onCursor?.(this.record(row));
   }
 
-  /** Selects or deselects a row, or all rows from the last one that was selected. @param {number} row @param {boolean} range */
+  /**
+   * Selects or deselects a row, or all rows from the last one that was selected.
+   * @param {number} row
+   * @param {boolean} range
+   */
   toggle(row, range) {
     const record = this.record(row);
     if (!record) return;

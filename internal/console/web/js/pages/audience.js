@@ -23,7 +23,8 @@ const contactFields = async () => withTags(await schemaOf('contacts'), await tag
 const filtersOf = (view) => selection(view).filters || [];
 
 /** How many contacts match a view. @param {Partial<View>} view @returns {Promise<number>} */
-const total = async (view) => (await list('/v1/contacts/list', body(view, 1, 1))).pagination.total_count;
+const total = async (view) =>
+  (await list('/v1/contacts/list', body(view, 1, 1))).pagination.total_count;
 
 /** Makes an audience, of those who match a view if there is one. @param {Partial<View>} [view] */
 export async function createAudience(view) {
@@ -32,21 +33,56 @@ export async function createAudience(view) {
   let counted = '';
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
-  const count = (/** @type {FormState} */ state) => { // who matches, after each change
+  const count = (/** @type {FormState} */ state) => {
+    // who matches, after each change
     const wanted = { ...state.values.view, q: state.values.q || '' };
     if (state.values.type !== 'dynamic' || counted === JSON.stringify(wanted)) return;
     counted = JSON.stringify(wanted);
     clearTimeout(timer);
     timer = setTimeout(async () => state.set('n', await total(wanted)), 250);
   };
-  const made = await form({
-    title: t('New audience'), action: t('Create'),
-    body: (state) => html`${count(state)}${field(state, { name: 'name', required: true })}
-      ${field(state, { name: 'type', label: t('Contacts'), required: true, options: [{ value: 'static', label: t('Those that you add') }, { value: 'dynamic', label: t('Whoever matches filters, at any moment') }] })}
-      ${state.values.type === 'dynamic' && html`${field(state, { name: 'q', label: t('Search text') })}${filterBar({ entity: 'contacts', view: () => state.values.view, fields, onChange: (rules, where) => state.set('view', { rules, where }) })}
-        <p class="soft" role="status">${state.values.n === undefined ? t('Counting…') : tn(state.values.n, '{n} contact matches now.', '{n} contacts match now.')}</p>`}`,
-    submit: ({ values: { name, type, q, view: v }, key }) => post('/v1/audiences', type === 'dynamic' ? { name, type, filters: filtersOf(v), search: q || '' } : { name, contact_ids: [] }, { key }),
-  }, { type: view ? 'dynamic' : 'static', q: start.q, view: start });
+  const made = await form(
+    {
+      title: t('New audience'),
+      action: t('Create'),
+      body: (state) =>
+        html`${count(state)}${field(state, { name: 'name', required: true })}
+        ${field(state, {
+          name: 'type',
+          label: t('Contacts'),
+          required: true,
+          options: [
+            { value: 'static', label: t('Those that you add') },
+            { value: 'dynamic', label: t('Whoever matches filters, at any moment') },
+          ],
+        })}
+        ${
+          state.values.type === 'dynamic' &&
+          html`${field(state, { name: 'q', label: t('Search text') })}${filterBar({
+              entity: 'contacts',
+              view: () => state.values.view,
+              fields,
+              onChange: (rules, where) => state.set('view', { rules, where }),
+            })}
+            <p class="soft" role="status">
+              ${
+                state.values.n === undefined
+                  ? t('Counting…')
+                  : tn(state.values.n, '{n} contact matches now.', '{n} contacts match now.')
+              }
+            </p>`
+        }`,
+      submit: ({ values: { name, type, q, view: v }, key }) =>
+        post(
+          '/v1/audiences',
+          type === 'dynamic'
+            ? { name, type, filters: filtersOf(v), search: q || '' }
+            : { name, contact_ids: [] },
+          { key },
+        ),
+    },
+    { type: view ? 'dynamic' : 'static', q: start.q, view: start },
+  );
   if (made) await go(`/audiences/${made.id}`);
 }
 
@@ -55,30 +91,74 @@ export const audiencePage = {
   title: (model) => model.audience.name,
   async load({ args, search, row }, signal, previous) {
     const path = `/v1/audiences/${args.id}`;
-    const [audience, campaigns, fields] = await Promise.all([get(path, { signal }), list('/v1/campaigns/list', { page_size: 500, sort: 'name', filters: [is('audiences', args.id)] }, { signal }), contactFields()]);
+    const [audience, campaigns, fields] = await Promise.all([
+      get(path, { signal }),
+      list(
+        '/v1/campaigns/list',
+        { page_size: 500, sort: 'name', filters: [is('audiences', args.id)] },
+        { signal },
+      ),
+      contactFields(),
+    ]);
     const model = Object.assign(previous || {}, {
-      path, audience, fields, isDynamic: audience.type === 'dynamic', q: search.get('q') || '', campaigns: campaigns.data,
+      path,
+      audience,
+      fields,
+      isDynamic: audience.type === 'dynamic',
+      q: search.get('q') || '',
+      campaigns: campaigns.data,
     });
     model.table ??= members(model);
     void model.table.refresh({ first: row }).catch(() => {});
     return model;
   },
-  view: audienceView, close: (model) => model.table.close(),
-  keys: (model) => ({ '/': () => document.getElementById('search')?.focus(), ...model.table.keys((/** @type {Item} */ c) => void go(`/contacts/${c.id}`)) }),
+  view: audienceView,
+  close: (model) => model.table.close(),
+  keys: (model) => ({
+    '/': () => document.getElementById('search')?.focus(),
+    ...model.table.keys((/** @type {Item} */ c) => void go(`/contacts/${c.id}`)),
+  }),
 };
 
 /** @param {Item} model */
 function members(model) {
   const table = new Table({
-    label: t('Contacts'), href: (c) => link(`/contacts/${c.id}`), selectable: may('write') && !model.isDynamic, onSelect: update,
-    fetch: (page, page_size, signal) => list(`${model.path}/contacts/list`, { page, page_size, ...(model.q ? { search: model.q } : {}) }, { signal }),
-    columns: [column('name', t('Name'), 220, nameOf), column('title', t('Title'), 220, (c) => c.title), column('account_id', t('Account'), 200, (c) => knownName(c.account_id)), column('email', t('Email'), 260, (c) => c.email),
-      column('state', t('Status'), 160, (c) => c.do_not_contact && status('stopped', t('opted out')))],
+    label: t('Contacts'),
+    href: (c) => link(`/contacts/${c.id}`),
+    selectable: may('write') && !model.isDynamic,
+    onSelect: update,
+    fetch: (page, page_size, signal) =>
+      list(
+        `${model.path}/contacts/list`,
+        { page, page_size, ...(model.q ? { search: model.q } : {}) },
+        { signal },
+      ),
+    columns: [
+      column('name', t('Name'), 220, nameOf),
+      column('title', t('Title'), 220, (c) => c.title),
+      column('account_id', t('Account'), 200, (c) => knownName(c.account_id)),
+      column('email', t('Email'), 260, (c) => c.email),
+      column(
+        'state',
+        t('Status'),
+        160,
+        (c) => c.do_not_contact && status('stopped', t('opted out')),
+      ),
+    ],
     onLoad: async (page) => {
-      await resolveAll('accounts', page.data.map((c) => c.account_id)).catch(() => {});
+      await resolveAll(
+        'accounts',
+        page.data.map((c) => c.account_id),
+      ).catch(() => {});
       table.draw();
     },
-    empty: () => (model.q || model.isDynamic ? empty(t('No contact matches.')) : empty(t('The audience is empty. Select contacts in their list and add them.'), html`<a class="button primary" href=${link('/contacts')}>${t('Contacts')}</a>`)),
+    empty: () =>
+      model.q || model.isDynamic
+        ? empty(t('No contact matches.'))
+        : empty(
+            t('The audience is empty. Select contacts in their list and add them.'),
+            html`<a class="button primary" href=${link('/contacts')}>${t('Contacts')}</a>`,
+          ),
   });
   return table;
 }
@@ -87,20 +167,58 @@ function members(model) {
 function audienceView(model) {
   const { audience: a, table, campaigns } = model;
   return html`<div class="page list-page">
-    ${heading({ up: ['/audiences', t('Audiences')], title: html`${a.name} <span class="soft">${number(a.contact_count)}</span>`, actions: may('write') && html`
-      ${button(t('History'), () => openHistory('audiences', a.name, model.path))}${button(t('Rename…'), () => rename(model))}${button(a.status === 'active' ? t('Archive') : t('Activate'), () => setStatus(model, a.status === 'active' ? 'archived' : 'active'))}
-      ${button(t('Delete…'), () => deleteAudience(model), 'danger')}` })}
-    <p class="chips"><span class="soft">${campaigns.length ? t('Campaigns:') : t('No campaign sends to this audience.')}</span>
-      ${campaigns.map((/** @type {Item} */ c) => html`<a class="chip" href=${link(`/campaigns/${c.id}`)} dir="auto">${status(c.held ? 'held' : c.status, c.name)}</a>`)}</p>
+    ${heading({
+      up: ['/audiences', t('Audiences')],
+      title: html`${a.name} <span class="soft">${number(a.contact_count)}</span>`,
+      actions:
+        may('write') &&
+        html` ${button(t('History'), () =>
+          openHistory('audiences', a.name, model.path),
+        )}${button(t('Rename…'), () => rename(model))}${button(
+          a.status === 'active' ? t('Archive') : t('Activate'),
+          () => setStatus(model, a.status === 'active' ? 'archived' : 'active'),
+        )}
+        ${button(t('Delete…'), () => deleteAudience(model), 'danger')}`,
+    })}
+    <p class="chips">
+      <span class="soft"
+        >${campaigns.length ? t('Campaigns:') : t('No campaign sends to this audience.')}</span
+      >
+      ${campaigns.map(
+        (/** @type {Item} */ c) =>
+          html`<a class="chip" href=${link(`/campaigns/${c.id}`)} dir="auto"
+            >${status(c.held ? 'held' : c.status, c.name)}</a
+          >`,
+      )}
+    </p>
     ${model.isDynamic && rulesOf(model)}
-    <div class="toolbar"><input id="search" class="search" type="search" aria-label=${t('Search contacts')} placeholder=${`${t('Search contacts')}  /`} dir="auto" .value=${model.q}
-      @input=${(e) => { model.q = e.target.value; void table.refresh({ first: 0 }).catch(() => {}); }}></div>
+    <div class="toolbar">
+      <input
+        id="search"
+        class="search"
+        type="search"
+        aria-label=${t('Search contacts')}
+        placeholder=${`${t('Search contacts')}  /`}
+        dir="auto"
+        .value=${model.q}
+        @input=${(e) => {
+          model.q = e.target.value;
+          void table.refresh({ first: 0 }).catch(() => {});
+        }}
+      />
+    </div>
     ${table.element}
-    ${selected(model, (n) => button(t('Remove {n} from the audience', { n }), () => removeMembers(model)))}
+    ${selected(model, (n) =>
+      button(t('Remove {n} from the audience', { n }), () => removeMembers(model)),
+    )}
   </div>`;
 }
 
-/** Who is in a dynamic audience. Changes wait until they are saved, because campaigns act on them at once. @param {Item} model */
+/**
+ * Who is in a dynamic audience. Changes wait until they are saved, because campaigns act on them at
+ * once.
+ * @param {Item} model
+ */
 function rulesOf(model) {
   const { audience: a, fields, draft, counts } = model;
   const saved = { q: a.search || '', ...partsOf(a.filters) };
@@ -109,15 +227,77 @@ function rulesOf(model) {
     const next = { ...view, ...part };
     Object.assign(model, { draft: next, counts: null, isDirty: true });
     update();
-    const [now, then, both] = await Promise.all([saved, next, { q: saved.q, rules: [...filtersOf(saved), ...filtersOf(next)] }].map(total)); // a search can only be removed
-    if (model.draft === next) model.counts = { now: number(now), then: number(then), come: number(then - both), leave: number(now - both) };
+    const [now, then, both] = await Promise.all(
+      [saved, next, { q: saved.q, rules: [...filtersOf(saved), ...filtersOf(next)] }].map(total),
+    ); // a search can only be removed
+    if (model.draft === next)
+      model.counts = {
+        now: number(now),
+        then: number(then),
+        come: number(then - both),
+        leave: number(now - both),
+      };
     update();
   };
-  return html`<section class="section"><p>${t('Whoever matches is in this audience, at any moment. Running campaigns write to those who come in.')}</p>
-    <div class="toolbar">${may('write') ? html`${view.q && html`<span class="chip on">“${view.q}” <button type="button" aria-label=${t('Remove: {rule}', { rule: view.q })} @click=${() => change({ q: '' }).catch(failed)}>×</button></span>`}
-      ${filterBar({ entity: 'contacts', view: () => view, fields, onChange: (rules, where) => void change({ rules, where }).catch(failed) })}` : [view.q, ...filtersOf(view).map((rule) => sentence(rule, fields))].filter(Boolean).join(' · ')}</div>
-    ${draft && html`<div class="notice warn"><p role="status">${counts ? t('Not saved. {now} match now, {then} with your change: {come} come in, {leave} leave.', counts) : t('Counting…')} <a href=${link(`/contacts${encode(draft)}`)} target="_blank">${t('Show them')}</a></p>
-      <p class="buttons">${counts && button(t('Save'), () => saveRules(model), 'primary')}${button(t('Discard'), () => { drop(model); update(); })}</p></div>`}</section>`;
+  return html`<section class="section">
+    <p>
+      ${t(
+        'Whoever matches is in this audience, at any moment. Running campaigns write to those who come in.',
+      )}
+    </p>
+    <div class="toolbar">
+      ${
+        may('write')
+          ? html`${
+              view.q &&
+              html`<span class="chip on"
+                >“${view.q}”
+                <button
+                  type="button"
+                  aria-label=${t('Remove: {rule}', { rule: view.q })}
+                  @click=${() => change({ q: '' }).catch(failed)}
+                >
+                  ×
+                </button></span
+              >`
+            }
+            ${filterBar({
+              entity: 'contacts',
+              view: () => view,
+              fields,
+              onChange: (rules, where) => void change({ rules, where }).catch(failed),
+            })}`
+          : [view.q, ...filtersOf(view).map((rule) => sentence(rule, fields))]
+              .filter(Boolean)
+              .join(' · ')
+      }
+    </div>
+    ${
+      draft &&
+      html`<div class="notice warn">
+        <p role="status">
+          ${
+            counts
+              ? t(
+                  'Not saved. {now} match now, {then} with your change: {come} come in, {leave} leave.',
+                  counts,
+                )
+              : t('Counting…')
+          }
+          <a href=${link(`/contacts${encode(draft)}`)} target="_blank">${t('Show them')}</a>
+        </p>
+        <p class="buttons">
+          ${counts && button(t('Save'), () => saveRules(model), 'primary')}${button(
+            t('Discard'),
+            () => {
+              drop(model);
+              update();
+            },
+          )}
+        </p>
+      </div>`
+    }
+  </section>`;
 }
 
 /** Forgets changes of the filters. @param {Item} model */
@@ -126,9 +306,24 @@ const drop = (model) => Object.assign(model, { draft: null, isDirty: false });
 /** Saves the filters, after a question if campaigns act on them. @param {Item} model */
 async function saveRules(model) {
   const { path, audience, draft, counts } = model;
-  const names = model.campaigns.filter((/** @type {Item} */ c) => /^(active|paused)$/.test(c.status)).map(nameOf).join(', ');
-  if (names && !await confirm({ title: t('Change who is in {name}?', audience), danger: true, action: t('Save: {come} come in, {leave} leave', counts),
-    text: t('These campaigns write to those who come in, and stop for those who leave: {names}. Whoever is stopped does not go on after coming back.', { names }) })) return;
+  const names = model.campaigns
+    .filter((/** @type {Item} */ c) => /^(active|paused)$/.test(c.status))
+    .map(nameOf)
+    .join(', ');
+  if (
+    names &&
+    !(await confirm({
+      title: t('Change who is in {name}?', audience),
+      danger: true,
+      action: t('Save: {come} come in, {leave} leave', counts),
+      text: t(
+        'These campaigns write to those who come in, and stop for those who leave: {names}. ' +
+          'Whoever is stopped does not go on after coming back.',
+        { names },
+      ),
+    }))
+  )
+    return;
   await patch(path, { filters: filtersOf(draft), search: draft.q });
   drop(model);
   await reload();
@@ -139,30 +334,59 @@ async function removeMembers({ path, table, campaigns }) {
   const contact_ids = [...table.selected];
   table.clearSelection();
   await post(`${path}/contacts/remove`, { contact_ids }, { key: newKey() });
-  toast(tn(contact_ids.length, '{n} contact removed', '{n} contacts removed'), { undo: async () => {
-    await post(`${path}/contacts/add`, { contact_ids }, { key: newKey() });
-    await reload();
-    if (campaigns.length > 0) toast(t('Their sequences have stopped. Restart people… of the campaign continues them.'));
-  } });
+  toast(tn(contact_ids.length, '{n} contact removed', '{n} contacts removed'), {
+    undo: async () => {
+      await post(`${path}/contacts/add`, { contact_ids }, { key: newKey() });
+      await reload();
+      if (campaigns.length > 0)
+        toast(t('Their sequences have stopped. Restart people… of the campaign continues them.'));
+    },
+  });
   await reload();
 }
 
 /** @param {Item} model @param {string} value */
 async function setStatus({ path, audience }, value) {
   await patch(path, { status: value });
-  toast(t('The audience is {status}', { status: value }), { undo: async () => { await patch(path, { status: audience.status }); await reload(); } });
+  toast(t('The audience is {status}', { status: value }), {
+    undo: async () => {
+      await patch(path, { status: audience.status });
+      await reload();
+    },
+  });
   await reload();
 }
 
 /** @param {Item} model */
 async function rename({ path, audience }) {
-  if (await form({ title: t('Rename the audience'), action: t('Save'), body: (state) => field(state, { name: 'name', required: true }), submit: ({ values }) => patch(path, values) }, { name: audience.name })) await reload();
+  if (
+    await form(
+      {
+        title: t('Rename the audience'),
+        action: t('Save'),
+        body: (state) => field(state, { name: 'name', required: true }),
+        submit: ({ values }) => patch(path, values),
+      },
+      { name: audience.name },
+    )
+  )
+    await reload();
 }
 
 /** @param {Item} model */
 async function deleteAudience(model) {
   const { path, audience } = model;
-  if (!await deleteUsed({ path, title: t('Delete {name}?', { name: audience.name }), text: t('The contacts stay. You can restore the audience with its contacts from the trash for 30 days.'), action: t('Delete the audience') })) return;
+  if (
+    !(await deleteUsed({
+      path,
+      title: t('Delete {name}?', { name: audience.name }),
+      text: t(
+        'The contacts stay. You can restore the audience with its contacts from the trash for 30 days.',
+      ),
+      action: t('Delete the audience'),
+    }))
+  )
+    return;
   drop(model);
   await go('/audiences');
   deleted(audience.name, path, `/audiences/${audience.id}`);

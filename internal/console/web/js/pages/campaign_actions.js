@@ -55,7 +55,11 @@ export async function createCampaign() {
   if (made) void go(`/campaigns/${made.id}`);
 }
 
-/** @param {FormState} state @param {Item[]} templates @param {Item[]} people */
+/**
+ * @param {FormState} state
+ * @param {Item[]} templates
+ * @param {Item[]} people
+ */
 function newCampaignFields(state, templates, people) {
   return html`${field(state, { name: 'name', required: true })}
     ${field(state, {

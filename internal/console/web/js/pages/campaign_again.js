@@ -1,5 +1,6 @@
 // @ts-check
-// What goes on, or is done once more: reopening a campaign, copying it, giving it the newest text, restarting people.
+// What goes on, or is done once more: reopening a campaign, copying it, giving it the newest text,
+// restarting people.
 import { post } from '../api.js';
 import { form, open } from '../components/dialog.js';
 import { field, nameOf } from '../components/field.js';
@@ -65,7 +66,10 @@ export async function clone(model) {
       body: (state) =>
         html`${field(state, { name: 'name', required: true })} ${audiencesOf(state, people)}
           <p class="soft">
-            ${t('The copy has the template, the sender and the settings, and nobody of this campaign. Nothing is sent until you press Start.')}
+            ${t(
+              'The copy has the template, the sender and the settings, and nobody of this ' +
+                'campaign. Nothing is sent until you press Start.',
+            )}
           </p>`,
       submit: ({ values: { name, audience_ids }, key }) =>
         post(`${at(model)}/clone`, { name, audience_ids }, { key }),
@@ -75,7 +79,11 @@ export async function clone(model) {
   if (made) await go(`/campaigns/${made.id}`);
 }
 
-/** A choice of several audiences: each that is chosen, and a list of the others. @param {FormState} state @param {Item[]} people */
+/**
+ * A choice of several audiences: each that is chosen, and a list of the others.
+ * @param {FormState} state
+ * @param {Item[]} people
+ */
 function audiencesOf(state, people) {
   /** @type {string[]} */
   const chosen = state.values.audience_ids;
@@ -121,7 +129,11 @@ function audiencesOf(state, people) {
   </div>`;
 }
 
-/** Brings those who are active to the newest text of the template, after a question that counts them. @param {Item} model */
+/**
+ * Brings those who are active to the newest text of the template, after a question that counts
+ * them.
+ * @param {Item} model
+ */
 export async function correctTemplate(model) {
   const { campaign: c } = model;
   const path = `${at(model)}/template`;
@@ -156,7 +168,11 @@ const nobodyChanges = (kept) =>
     (close) =>
       html`<div class="panel">
         <h2>${t('Nobody gets another text')}</h2>
-        ${kept.length > 0 ? sentences(kept) : html`<p>${t('Whoever is active has the newest text already.')}</p>`}
+        ${
+          kept.length > 0
+            ? sentences(kept)
+            : html`<p>${t('Whoever is active has the newest text already.')}</p>`
+        }
         <div class="buttons">${button(t('Close'), () => close(null))}</div>
       </div>`,
     'narrow',
@@ -166,17 +182,32 @@ const nobodyChanges = (kept) =>
 const corrected = (n) =>
   tn(
     n,
-    '{n} person gets the newest text from the next step on. What was sent stays, and so do emails on their way and open tasks.',
-    '{n} people get the newest text from their next step on. What was sent stays, and so do emails on their way and open tasks.',
+    '{n} person gets the newest text from the next step on. What was sent stays, and so do ' +
+      'emails on their way and open tasks.',
+    '{n} people get the newest text from their next step on. What was sent stays, and so do ' +
+      'emails on their way and open tasks.',
   );
 
-/** The reasons that can be gone. People who were stopped for another one, such as a bounce, are not restarted. */
-const reversible =
-  'opted_out|suppressed|duplicate_address|left_audience|contact_deleted|campaign_ended|campaign_archived|replied|manual'.split(
-    '|',
-  );
+/**
+ * The reasons that can be gone. People who were stopped for another one, such as a bounce, are not
+ * restarted.
+ */
+const reversible = [
+  'opted_out',
+  'suppressed',
+  'duplicate_address',
+  'left_audience',
+  'contact_deleted',
+  'campaign_ended',
+  'campaign_archived',
+  'replied',
+  'manual',
+];
 
-/** Restarts those who were stopped for reasons that are chosen, as far as the reasons are gone. @param {Item} model */
+/**
+ * Restarts those who were stopped for reasons that are chosen, as far as the reasons are gone.
+ * @param {Item} model
+ */
 export async function restartMany(model) {
   const path = `${at(model)}/restart`;
   const stopped = Object.entries(model.stats.stopped_by_reason).filter(([reason]) =>
@@ -208,7 +239,11 @@ export async function restartMany(model) {
         <p role="status">
           ${
             total > 0
-              ? tn(total, '{n} person goes on with the first step that was not sent.', '{n} people go on with the first step that was not sent.')
+              ? tn(
+                  total,
+                  '{n} person goes on with the first step that was not sent.',
+                  '{n} people go on with the first step that was not sent.',
+                )
               : t('Choose for which reasons people go on.')
           }
         </p>`,
@@ -217,7 +252,12 @@ export async function restartMany(model) {
   if (done) await reload();
 }
 
-/** A reason, with how many of those who were stopped for it can go on, and why others cannot. @param {FormState} state @param {{reason: string, n: number, restarted: number, kept: Item}} row @param {() => unknown} changed */
+/**
+ * A reason, with how many of those who were stopped for it can go on, and why others cannot.
+ * @param {FormState} state
+ * @param {{reason: string, n: number, restarted: number, kept: Item}} row
+ * @param {() => unknown} changed
+ */
 function reasonBox(state, { reason, n, restarted, kept }, changed) {
   const stay = Object.entries(kept).map(([code, count]) =>
     t('{n} cannot: {why}', { n: Number(count), why: why(code) }),

@@ -1,5 +1,6 @@
 // @ts-check
-// The people of a campaign: a table with status and reason, and one person beside it with every step.
+// The people of a campaign: a table with status and reason, and one person beside it with every
+// step.
 import { get, is, list } from '../api.js';
 import { empty, status, tabs, when } from '../components/parts.js';
 import { column, Table } from '../components/table.js';
@@ -10,7 +11,11 @@ import { link, setSearch } from '../router.js';
 import { update } from '../state.js';
 import { t, why } from '../text.js';
 
-/** The name of a step: its title, or its number if the template does not have it any more. @param {Item} model @param {number} index */
+/**
+ * The name of a step: its title, or its number if the template does not have it any more.
+ * @param {Item} model
+ * @param {number} index
+ */
 export function stepName(model, index) {
   const step = model.template?.steps.find((/** @type {Item} */ s) => s.index === index);
   return step?.title
@@ -56,7 +61,12 @@ export function people(model) {
   });
 }
 
-/** @param {Item} model @param {number} page @param {number} page_size @param {AbortSignal} signal */
+/**
+ * @param {Item} model
+ * @param {number} page
+ * @param {number} page_size
+ * @param {AbortSignal} signal
+ */
 async function read(model, page, page_size, signal) {
   const path = `/v1/campaigns/${model.campaign.id}`;
   const filters = ['status', 'reason']
@@ -65,7 +75,8 @@ async function read(model, page, page_size, signal) {
   const query = { page, page_size, filters, ...(model.q ? { search: model.q } : {}) };
   const found = await list(`${path}/sequences/list`, query, { signal });
   if (found.pagination.total_count > model.stats.enrolled) {
-    model.stats = await get(`${path}/stats`, { signal }); // the counts must not say less than the table shows
+    // the counts must not say less than the table shows
+    model.stats = await get(`${path}/stats`, { signal });
     update();
   }
   return found;
@@ -92,7 +103,11 @@ function openTask(s) {
   return s.history.find((/** @type {Item} */ h) => h.status === 'task_open' && h.task_id);
 }
 
-/** Why a sequence is where it is, in the order in which a person asks: what it waits for comes first. @param {Item} s */
+/**
+ * Why a sequence is where it is, in the order in which a person asks: what it waits for comes
+ * first.
+ * @param {Item} s
+ */
 export function reasonOf(s) {
   if (s.status === 'completed') return t('all steps are done');
   const task = openTask(s);
@@ -120,7 +135,11 @@ export function peek(model, s) {
   update();
 }
 
-/** Reads the person of the address, who may be on another page of the table. @param {Item} model @param {AbortSignal} signal */
+/**
+ * Reads the person of the address, who may be on another page of the table.
+ * @param {Item} model
+ * @param {AbortSignal} signal
+ */
 export async function readPerson(model, signal) {
   if (!model.open) return null;
   const path = `/v1/campaigns/${model.campaign.id}/sequences/list`;

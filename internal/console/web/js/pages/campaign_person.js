@@ -53,14 +53,22 @@ const waiting = (s) =>
 function steps(model, s) {
   const rows = s.history.map((/** @type {Item} */ h) => [
     html`<strong>${stepName(model, h.step_index)}</strong><br />${status(h.status)}`,
-    html`${when(h.at || h.due_at)}<br /><span class="soft">${because(h.reason)}</span>
-      ${h.message_id && html`<br /><a href=${link(`/outbox?open=${h.message_id}`)}>${t('Show the email')}</a>`}
+    html`${when(h.at || h.due_at)}<br /><span class="soft">${because(h.reason)}</span> ${
+        h.message_id &&
+        html`<br /><a href=${link(`/outbox?open=${h.message_id}`)}>${t('Show the email')}</a>`
+      }
       ${h.task_id && html`<br /><a href=${link(`/tasks/${h.task_id}`)}>${t('Open the task')}</a>`}`,
   ]);
   return table([t('Step'), t('When and why')], rows);
 }
 
-/** Does something with a sequence and shows what became of it. @param {Item} s @param {string} what @param {Item} body @param {string} done */
+/**
+ * Does something with a sequence and shows what became of it.
+ * @param {Item} s
+ * @param {string} what
+ * @param {Item} body
+ * @param {string} done
+ */
 async function act(s, what, body, done) {
   const after = await post(`/v1/sequences/${s.id}/${what}`, body);
   toast(done);
@@ -89,8 +97,17 @@ async function skip(model, s) {
       title: t('Skip a step for {name}', { name: nameOf(s) }),
       action: t('Skip the step'),
       body: (state) =>
-        html`${field(state, { name: 'step_index', label: t('Step'), required: true, options: choices })}
-          <p class="soft">${t('It does not happen, and cannot be taken back. The next step follows as if it had.')}</p>`,
+        html`${field(state, {
+            name: 'step_index',
+            label: t('Step'),
+            required: true,
+            options: choices,
+          })}
+          <p class="soft">
+            ${t(
+              'It does not happen, and cannot be taken back. The next step follows as if it had.',
+            )}
+          </p>`,
       submit: ({ values }) =>
         act(s, 'skip', { step_index: Number(values.step_index) }, t('The step is skipped')),
     },
@@ -110,7 +127,10 @@ async function postpone(s) {
   });
 }
 
-/** Asks from where to go on. Emails that were sent are repeated only if somebody says so. @param {Item} s */
+/**
+ * Asks from where to go on. Emails that were sent are repeated only if somebody says so.
+ * @param {Item} s
+ */
 async function restart(s) {
   const sent = s.history.filter((/** @type {Item} */ h) =>
     ['sent', 'unknown'].includes(h.status),
@@ -158,7 +178,10 @@ async function restart(s) {
   });
 }
 
-/** Asks about the emails of runs before the sequence began again, and fails if they must not be repeated. */
+/**
+ * Asks about the emails of runs before the sequence began again, and fails if they must not be
+ * repeated.
+ */
 async function askRepeat() {
   const isSure = await confirm({
     title: t('Send emails a second time?'),

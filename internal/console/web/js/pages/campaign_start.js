@@ -1,5 +1,6 @@
 // @ts-check
-// What a campaign would do, and its start: the plan, the simulation, and a question before anything is sent.
+// What a campaign would do, and its start: the plan, the simulation, and a question before anything
+// is sent.
 import { get, list } from '../api.js';
 import { form, open } from '../components/dialog.js';
 import { button, pairs } from '../components/parts.js';
@@ -12,7 +13,11 @@ import { at, setStatus, transportOf } from './campaign_actions.js';
 
 const planEvery = 60_000; // milliseconds between two plans, at least
 
-/** Reads the plan when something has happened, which is no longer planned then. A large campaign is planned rarely, because that takes long. @param {Item} model */
+/**
+ * Reads the plan when something has happened, which is no longer planned then. A large campaign is
+ * planned rarely, because that takes long.
+ * @param {Item} model
+ */
 export function planAgain(model) {
   const isOld = JSON.stringify(model.stats) !== model.plannedFor && Date.now() > model.planAfter;
   if (!model.plan || isOld) void plan(model).catch(() => {});
@@ -47,7 +52,13 @@ function summary({ people: p, ...s }) {
   ]);
 }
 
-/** Who gets less than planned, by reason. @param {string} label @param {Item} people @param {Item} steps @returns {[string, string][]} */
+/**
+ * Who gets less than planned, by reason.
+ * @param {string} label
+ * @param {Item} people
+ * @param {Item} steps
+ * @returns {[string, string][]}
+ */
 function leftOut(label, people, steps) {
   return Object.entries(people).map(([reason, n]) => [
     label,
@@ -80,7 +91,10 @@ export async function simulate(model) {
 /** What stands where a text is to be filled in: an ellipsis, or words such as [Name]. */
 const placeholder = /…|^\s*\.\.\.\s*$|\[[A-Z][^\]\n]*\]/m;
 
-/** The steps whose text still has a place to fill in, in a block perhaps. @param {Item | null} template */
+/**
+ * The steps whose text still has a place to fill in, in a block perhaps.
+ * @param {Item | null} template
+ */
 function unfinishedSteps(template) {
   const blocks = Object.entries(template?.blocks || {})
     .filter(([, block]) => placeholder.test(block.content || ''))
@@ -91,7 +105,10 @@ function unfinishedSteps(template) {
   });
 }
 
-/** Starts a campaign after a question that has the numbers of the simulation. @param {Item} model */
+/**
+ * Starts a campaign after a question that has the numbers of the simulation.
+ * @param {Item} model
+ */
 export async function start(model) {
   const { campaign: c } = model;
   const [s, mail, template] = await Promise.all([
@@ -113,7 +130,11 @@ export async function start(model) {
   if (isSure) await setStatus(model, 'active');
 }
 
-/** @param {FormState} state @param {any} template @param {Item[]} steps */
+/**
+ * @param {FormState} state
+ * @param {any} template
+ * @param {Item[]} steps
+ */
 function unfinishedNotice(state, template, steps) {
   const names = steps.map((step) => step.title || t('Step {n}', { n: step.index + 1 })).join(', ');
   const text = t('The text is not finished. There is a placeholder such as “…” in: {names}.', {

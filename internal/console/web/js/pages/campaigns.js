@@ -72,7 +72,10 @@ export const campaignPage = {
   actions: (model) => [{ label: t('Simulate'), act: () => simulate(model) }],
 };
 
-/** Reads the counts and the people of a running campaign again while somebody looks. @param {Item} model */
+/**
+ * Reads the counts and the people of a running campaign again while somebody looks.
+ * @param {Item} model
+ */
 async function follow(model) {
   if (isWatched()) {
     model.stats = await get(`${at(model)}/stats`).catch(() => model.stats);
@@ -88,7 +91,12 @@ async function follow(model) {
 function view(model) {
   const { campaign: c } = model;
   return html`<div class="page list-page">
-    ${heading({ up: ['/campaigns', t('Campaigns')], title: c.name, note: note(c), actions: actions(model) })}
+    ${heading({
+      up: ['/campaigns', t('Campaigns')],
+      title: c.name,
+      note: note(c),
+      actions: actions(model),
+    })}
     ${c.held && heldNotice(c)} ${c.newcomers > 0 && newcomersNotice(model)} ${sum(model)}
     <div class="split">${steps(model)}${plan(model)}</div>
     ${peopleBar(model)}
@@ -125,7 +133,10 @@ function actions(model) {
     ${hasEnded && button(t('Reopen…'), () => reopen(model))}
     ${c.status === 'draft' && button(t('Delete…'), () => deleteCampaign(model), 'danger')}
     ${menu(t('More'), more(model))}
-    ${canStart && button(c.status === 'paused' ? t('Resume…') : t('Start…'), () => start(model), 'primary')}`
+    ${
+      canStart &&
+      button(c.status === 'paused' ? t('Resume…') : t('Start…'), () => start(model), 'primary')
+    }`
   }`;
 }
 
@@ -178,7 +189,10 @@ function newcomersNotice(model) {
   </div>`;
 }
 
-/** Everybody who is enrolled, as a sum and as one bar. Those who replied come first. @param {Item} model */
+/**
+ * Everybody who is enrolled, as a sum and as one bar. Those who replied come first.
+ * @param {Item} model
+ */
 function sum(model) {
   const { stats: s } = model;
   const { replied = 0, ...others } = s.stopped_by_reason;

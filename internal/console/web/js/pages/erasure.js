@@ -13,43 +13,131 @@ import { followOperation } from './undo.js';
 
 /** @param {AbortSignal} signal */
 export const loadErasures = async (signal) =>
-  (await list('/v1/operations/list', { filters: [is('kind', 'erasure'), is('dry_run', false)], page_size: 100 }, { signal })).data;
+  (
+    await list(
+      '/v1/operations/list',
+      { filters: [is('kind', 'erasure'), is('dry_run', false)], page_size: 100 },
+      { signal },
+    )
+  ).data;
 
 /** @param {Item[]} operations */
-export const erasureView = (operations) => html`<p class="soft">${t('Whoever asks you to be forgotten is erased everywhere but in backups. A hash of each address stays, so that nobody adds it again.')}</p>
-  ${operations.length === 0 ? empty(t('Nobody was erased in the last 30 days.'))
-    : table([t('When'), t('Reason'), t('Result')], operations.map((o) => [when(o.created_at), o.reason, html`<a href=${link(`/operations/${o.id}`)}>${t('Open')}</a>`]))}`;
+export const erasureView = (operations) =>
+  html`<p class="soft">
+      ${t(
+        'Whoever asks you to be forgotten is erased everywhere but in backups. A hash of each ' +
+          'address stays, so that nobody adds it again.',
+      )}
+    </p>
+    ${
+      operations.length === 0
+        ? empty(t('Nobody was erased in the last 30 days.'))
+        : table(
+            [t('When'), t('Reason'), t('Result')],
+            operations.map((o) => [
+              when(o.created_at),
+              o.reason,
+              html`<a href=${link(`/operations/${o.id}`)}>${t('Open')}</a>`,
+            ]),
+          )
+    }`;
 
-/** What an erasure has removed, or would remove, and what it leaves. @param {Item} o @param {() => void} [leave] */
-export const erasedOf = ({ erased, left, left_omitted }, leave) => html`${erased.length > 0 && section(t('Erased'), table([t('What'), t('Records')], erased.map((/** @type {Item} */ e) => [words(e.kind), number(e.count)])))}
-  ${left.length > 0 && section(t('What stays'), html`${table([t('Record'), t('Field'), t('Why')], left.map((/** @type {Item} */ l) => [
-    entities[l.kind] ? html`<a href=${link(`${entities[l.kind].path}/${l.id}`)} @click=${leave}>${words(l.kind)}</a>` : words(l.kind), words(l.field), l.why]))}
-    ${left_omitted > 0 && html`<p>${t('and {n} more', { n: left_omitted })}</p>`}`)}`;
+/**
+ * What an erasure has removed, or would remove, and what it leaves.
+ * @param {Item} o
+ * @param {() => void} [leave]
+ */
+export const erasedOf = ({ erased, left, left_omitted }, leave) =>
+  html`${
+    erased.length > 0 &&
+    section(
+      t('Erased'),
+      table(
+        [t('What'), t('Records')],
+        erased.map((/** @type {Item} */ e) => [words(e.kind), number(e.count)]),
+      ),
+    )
+  }
+  ${
+    left.length > 0 &&
+    section(
+      t('What stays'),
+      html`${table(
+        [t('Record'), t('Field'), t('Why')],
+        left.map((/** @type {Item} */ l) => [
+          entities[l.kind]
+            ? html`<a href=${link(`${entities[l.kind].path}/${l.id}`)} @click=${leave}
+                >${words(l.kind)}</a
+              >`
+            : words(l.kind),
+          words(l.field),
+          l.why,
+        ]),
+      )}
+      ${left_omitted > 0 && html`<p>${t('and {n} more', { n: left_omitted })}</p>`}`,
+    )
+  }`;
 
-/** Asks for an address, shows what an erasure would do, and erases when the address is typed again. */
+/**
+ * Asks for an address, shows what an erasure would do, and erases when the address is typed again.
+ */
 export async function askErasure() {
   /** @type {{values: Record<string, any>, trial: Item} | null} */
   const looked = await form({
-    title: t('Erase a person'), action: t('Show what would be erased'),
-    body: (state) => html`${field(state, { name: 'email', type: 'email', required: true, help: t('any address of the person') })}
-      ${field(state, { name: 'reason', required: true, help: t('such as the number of the request') })}`,
+    title: t('Erase a person'),
+    action: t('Show what would be erased'),
+    body: (state) =>
+      html`${field(state, {
+        name: 'email',
+        type: 'email',
+        required: true,
+        help: t('any address of the person'),
+      })}
+      ${field(state, {
+        name: 'reason',
+        required: true,
+        help: t('such as the number of the request'),
+      })}`,
     submit: async ({ values }) => ({ values, trial: await tryErasure(values) }),
   });
   if (!looked) return;
-  const { values: { email, reason }, trial } = looked;
+  const {
+    values: { email, reason },
+    trial,
+  } = looked;
   if (trial.status !== 'completed') return void refused(trial);
   const made = await form({
-    title: t('Erase {email}?', { email }), action: t('Erase for ever'), danger: true,
+    title: t('Erase {email}?', { email }),
+    action: t('Erase for ever'),
+    danger: true,
     isReady: ({ values }) => values.typed === email,
-    body: (state) => html`<p>${t('This cannot be undone.')}</p>${erasedOf(trial)}
-      <div class="field"><label for="typed">${t('Type {text} to confirm', { text: email })}</label>
-      <input id="typed" autocomplete="off" @input=${(/** @type {any} */ e) => state.set('typed', e.target.value)}></div>`,
+    body: (state) =>
+      html`<p>${t('This cannot be undone.')}</p>
+        ${erasedOf(trial)}
+        <div class="field">
+          <label for="typed">${t('Type {text} to confirm', { text: email })}</label>
+          <input
+            id="typed"
+            autocomplete="off"
+            @input=${(/** @type {any} */ e) => state.set('typed', e.target.value)}
+          />
+        </div>`,
     submit: ({ key }) => post('/v1/erasures', { email, reason }, { key }),
   });
-  if (made) followOperation(made.id, { href: '/settings/erasure', label: t('Erasing a person'), done: (o) => (o.status === 'completed' ? t('The person was erased') : t('The person was not erased')) });
+  if (made)
+    followOperation(made.id, {
+      href: '/settings/erasure',
+      label: t('Erasing a person'),
+      done: (o) =>
+        o.status === 'completed' ? t('The person was erased') : t('The person was not erased'),
+    });
 }
 
-/** Counts what an erasure would remove. @param {Record<string, any>} values @returns {Promise<Item>} */
+/**
+ * Counts what an erasure would remove.
+ * @param {Record<string, any>} values
+ * @returns {Promise<Item>}
+ */
 async function tryErasure({ email, reason }) {
   let trial = await post('/v1/erasures', { email, reason, dry_run: true }, { key: newKey() });
   while (trial.status === 'running') {
@@ -60,5 +148,12 @@ async function tryErasure({ email, reason }) {
 }
 
 /** Says why nobody can be erased. @param {Item} trial */
-const refused = ({ problems }) => open((close) => html`<div class="panel"><h2>${t('Nothing to erase')}</h2>${problems.map((/** @type {Item} */ p) => html`<p>${p.message}</p>`)}
-  <div class="buttons">${button(t('Close'), () => close(null))}</div></div>`).catch(failed);
+const refused = ({ problems }) =>
+  open(
+    (close) =>
+      html`<div class="panel">
+        <h2>${t('Nothing to erase')}</h2>
+        ${problems.map((/** @type {Item} */ p) => html`<p>${p.message}</p>`)}
+        <div class="buttons">${button(t('Close'), () => close(null))}</div>
+      </div>`,
+  ).catch(failed);

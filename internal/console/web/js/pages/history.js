@@ -1,5 +1,6 @@
 // @ts-check
-// The timeline of a record: messages, tasks, meetings, and its changes with the values before and after.
+// The timeline of a record: messages, tasks, meetings, and its changes with the values before and
+// after.
 import { getPage, schemaOf, tags } from '../api.js';
 import { open } from '../components/dialog.js';
 import { knownName, resolveAll } from '../components/field.js';
@@ -12,64 +13,202 @@ import { update } from '../state.js';
 import { t } from '../text.js';
 import { tagsFor } from './entities.js';
 
-/** Reads the names of whom and what changes mention. @param {Schema} schema @param {Item[]} changes */
+/**
+ * Reads the names of whom and what changes mention.
+ * @param {Schema} schema
+ * @param {Item[]} changes
+ */
 export async function readMentioned({ fields }, changes) {
   /** @type {Record<string, string[]>} */
   const ids = { users: changes.map((c) => c.user_id) };
   for (const c of changes) {
-    const values = [...Object.entries(c.changes || {}).map(([key, { from, to }]) => ({ key, of: [from, to].flat() })), ...(c.lost || []).map((/** @type {Item} */ l) => ({ key: l.field, of: [l.value] }))];
+    const values = [
+      ...Object.entries(c.changes || {}).map(([key, { from, to }]) => ({
+        key,
+        of: [from, to].flat(),
+      })),
+      ...(c.lost || []).map((/** @type {Item} */ l) => ({ key: l.field, of: [l.value] })),
+    ];
     for (const { key, of } of values) {
       const f = fields.find((other) => other.key === key);
-      if (f?.type === 'reference' && key !== 'tags') (ids[f.reference || guessReference(key)] ??= []).push(...of);
+      if (f?.type === 'reference' && key !== 'tags')
+        (ids[f.reference || guessReference(key)] ??= []).push(...of);
     }
   }
-  await Promise.all(Object.entries(ids).map(([entity, all]) => resolveAll(entity, all).catch(() => {})));
+  await Promise.all(
+    Object.entries(ids).map(([entity, all]) => resolveAll(entity, all).catch(() => {})),
+  );
 }
 
-/** Shows the history of a record in a dialog. @param {string} entity @param {string} name @param {string} path of the record in the API */
+/**
+ * Shows the history of a record in a dialog.
+ * @param {string} entity
+ * @param {string} name
+ * @param {string} path of the record in the API
+ */
 export async function openHistory(entity, name, path) {
-  const [schema, history, all] = await Promise.all([schemaOf(entity), getPage(`${path}/history?page_size=200`), tags()]);
+  const [schema, history, all] = await Promise.all([
+    schemaOf(entity),
+    getPage(`${path}/history?page_size=200`),
+    tags(),
+  ]);
   await readMentioned(schema, history.data);
-  const model = { kind: { entity }, schema, history: history.data, timeline: [], tab: 'all', tags: all };
-  await open((close) => html`<div class="panel"><h2 dir="auto">${name}</h2>${past(model)}<div class="buttons">${button(t('Close'), () => close(null))}</div></div>`);
+  const model = {
+    kind: { entity },
+    schema,
+    history: history.data,
+    timeline: [],
+    tab: 'all',
+    tags: all,
+  };
+  await open(
+    (close) =>
+      html`<div class="panel">
+        <h2 dir="auto">${name}</h2>
+        ${past(model)}
+        <div class="buttons">${button(t('Close'), () => close(null))}</div>
+      </div>`,
+  );
 }
 
 /** @param {Item} model */
 export function past(model) {
-  const changes = model.history.map((/** @type {Item} */ c) => ({ at: c.at, type: 'change', title: changeTitle(c), values: valuesOf(model, c), operation: c.operation_id }));
-  const all = [...model.timeline, ...changes].filter((e) => model.tab === 'all' || (model.tab === 'mail' && e.type === 'message') || (model.tab === 'tasks' && ['task', 'meeting'].includes(e.type)) || (model.tab === 'changes' && e.type === 'change'))
+  const changes = model.history.map((/** @type {Item} */ c) => ({
+    at: c.at,
+    type: 'change',
+    title: changeTitle(c),
+    values: valuesOf(model, c),
+    operation: c.operation_id,
+  }));
+  const all = [...model.timeline, ...changes]
+    .filter(
+      (e) =>
+        model.tab === 'all' ||
+        (model.tab === 'mail' && e.type === 'message') ||
+        (model.tab === 'tasks' && ['task', 'meeting'].includes(e.type)) ||
+        (model.tab === 'changes' && e.type === 'change'),
+    )
     .sort((a, b) => String(b.at).localeCompare(String(a.at)));
-  const tabs = model.timeline.length ? [['all', t('All')], ['mail', t('Mail')], ['tasks', t('Tasks')], ['changes', t('Changes')]] : [];
-  return html`<section class="section"><header><h2>${t('Timeline')}</h2><div class="tabs">${tabs.map(([tab, label]) => html`<button type="button" aria-pressed=${String(model.tab === tab)} @click=${() => { model.tab = tab; setSearch(tab === 'all' ? '' : `?tab=${tab}`); update(); }}>${label}</button>`)}</div></header>
-    ${all.length === 0 ? soft(t('Nothing has happened yet.')) : html`<ul class="timeline">${all.slice(0, 200).map((e) => html`<li><span class="soft nowrap">${e.at ? dateTime(e.at) : ''}</span>${entry(e)}</li>`)}</ul>`}
+  const tabs = model.timeline.length
+    ? [
+        ['all', t('All')],
+        ['mail', t('Mail')],
+        ['tasks', t('Tasks')],
+        ['changes', t('Changes')],
+      ]
+    : [];
+  return html`<section class="section">
+    <header>
+      <h2>${t('Timeline')}</h2>
+      <div class="tabs">
+        ${tabs.map(
+          ([tab, label]) =>
+            html`<button
+              type="button"
+              aria-pressed=${String(model.tab === tab)}
+              @click=${() => {
+                model.tab = tab;
+                setSearch(tab === 'all' ? '' : `?tab=${tab}`);
+                update();
+              }}
+            >
+              ${label}
+            </button>`,
+        )}
+      </div>
+    </header>
+    ${
+      all.length === 0
+        ? soft(t('Nothing has happened yet.'))
+        : html`<ul class="timeline">
+            ${all
+              .slice(0, 200)
+              .map(
+                (e) =>
+                  html`<li>
+                    <span class="soft nowrap">${e.at ? dateTime(e.at) : ''}</span>${entry(e)}
+                  </li>`,
+              )}
+          </ul>`
+    }
   </section>`;
 }
 
 /** What happened. @param {Item} e */
-const entry = (e) => html`<span>${e.type === 'message' ? html`<a dir="auto" href=${link(`/outbox?open=${e.id}`)}>${e.title}</a>` : html`<span dir="auto">${because(e.title)}</span>`} ${e.detail && html` <span class="soft" dir="auto">${because(e.detail)}</span>`}
-  ${e.operation && html`<a class="small nowrap" href=${link(`/operations/${e.operation}`)}>${t('Show the operation')}</a>`}
-  ${e.values?.map((/** @type {string} */ value) => html`<div class="soft wrap" dir="auto">${value}</div>`)}</span>`;
+const entry = (e) =>
+  html`<span
+    >${
+      e.type === 'message'
+        ? html`<a dir="auto" href=${link(`/outbox?open=${e.id}`)}>${e.title}</a>`
+        : html`<span dir="auto">${because(e.title)}</span>`
+    }
+    ${e.detail && html` <span class="soft" dir="auto">${because(e.detail)}</span>`}
+    ${
+      e.operation &&
+      html`<a class="small nowrap" href=${link(`/operations/${e.operation}`)}
+        >${t('Show the operation')}</a
+      >`
+    }
+    ${e.values?.map(
+      (/** @type {string} */ value) => html`<div class="soft wrap" dir="auto">${value}</div>`,
+    )}</span
+  >`;
 
-/** The fields that a change changed, with their values before and after. @param {Item} model @param {Item} change @returns {string[]} */
-const valuesOf = (model, { changes, lost = [] }) => [...Object.entries(changes || {}).filter(([key]) => key !== 'updated_at').map(([key, { from, to }]) => {
-  const f = fieldOf(model, key);
-  const [before, after] = differing(inText(model, f, from), inText(model, f, to));
-  return t('{field}: {from} → {to}', { field: f.label, from: before, to: after });
-}), ...lost.map((/** @type {Item} */ { field, value }) => t('Not taken over: {field} {value}', { field: fieldOf(model, field).label, value: inText(model, fieldOf(model, field), value) }))];
+/**
+ * The fields that a change changed, with their values before and after.
+ * @param {Item} model
+ * @param {Item} change
+ * @returns {string[]}
+ */
+const valuesOf = (model, { changes, lost = [] }) => [
+  ...Object.entries(changes || {})
+    .filter(([key]) => key !== 'updated_at')
+    .map(([key, { from, to }]) => {
+      const f = fieldOf(model, key);
+      const [before, after] = differing(inText(model, f, from), inText(model, f, to));
+      return t('{field}: {from} → {to}', { field: f.label, from: before, to: after });
+    }),
+  ...lost.map((/** @type {Item} */ { field, value }) =>
+    t('Not taken over: {field} {value}', {
+      field: fieldOf(model, field).label,
+      value: inText(model, fieldOf(model, field), value),
+    }),
+  ),
+];
 
-/** @param {Item} model @param {string} key @returns {Field} */
-const fieldOf = (model, key) => model.schema.fields.find((/** @type {Field} */ other) => other.key === key) || /** @type {Field} */ ({ key, label: words(key), type: '' });
+/**
+ * @param {Item} model
+ * @param {string} key
+ * @returns {Field}
+ */
+const fieldOf = (model, key) =>
+  model.schema.fields.find((/** @type {Field} */ other) => other.key === key) ||
+  /** @type {Field} */ ({ key, label: words(key), type: '' });
 
-/** A value in words. @param {Item} model @param {Field} f @param {any} value */
+/**
+ * A value in words.
+ * @param {Item} model
+ * @param {Field} f
+ * @param {any} value
+ */
 function inText(model, f, value) {
-  if (value === null || value === undefined || value === '' || value.length === 0) return t('nothing');
-  return [value].flat().map((v) => nameIn(model, f, v)).join(', ');
+  if (value === null || value === undefined || value === '' || value.length === 0)
+    return t('nothing');
+  return [value]
+    .flat()
+    .map((v) => nameIn(model, f, v))
+    .join(', ');
 }
 
 const longest = 200; // letters of a value that is shown whole
 const around = 40; // letters beside the part of a longer value that differs
 
-/** Two texts, or the parts of long ones that differ. @param {string} a @param {string} b @returns {[string, string]} */
+/**
+ * Two texts, or the parts of long ones that differ.
+ * @param {string} a
+ * @param {string} b
+ * @returns {[string, string]}
+ */
 function differing(a, b) {
   const most = Math.min(a.length, b.length);
   if (Math.max(a.length, b.length) <= longest) return [a, b];
@@ -77,26 +216,56 @@ function differing(a, b) {
   while (start < most && a[start] === b[start]) start++;
   let end = 0;
   while (end < most - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end++;
-  const part = (/** @type {string} */ text) => `${start > around ? '…' : ''}${text.slice(Math.max(0, start - around), text.length - Math.max(0, end - around))}${end > around ? '…' : ''}`;
+  const part = (/** @type {string} */ text) => {
+    const shown = text.slice(Math.max(0, start - around), text.length - Math.max(0, end - around));
+    return `${start > around ? '…' : ''}${shown}${end > around ? '…' : ''}`;
+  };
   return [part(a), part(b)];
 }
 
-/** One value in words, by name if it refers to a record. @param {Item} model @param {Field} f @param {any} value @returns {string} */
+/**
+ * One value in words, by name if it refers to a record.
+ * @param {Item} model
+ * @param {Field} f
+ * @param {any} value
+ * @returns {string}
+ */
 function nameIn(model, f, value) {
-  if (f.key === 'tags') return tagsFor(model.kind.entity, model.tags).find((tag) => tag.id === value)?.name || t('a deleted tag');
+  if (f.key === 'tags')
+    return (
+      tagsFor(model.kind.entity, model.tags).find((tag) => tag.id === value)?.name ||
+      t('a deleted tag')
+    );
   if (f.type === 'reference' && f.key !== 'id') return knownName(value) || t('a deleted record');
-  if (value && typeof value === 'object') return Object.entries(value).map(([key, v]) => `${words(key)} ${show({ type: '' }, v) || '—'}`).join(', ');
+  if (value && typeof value === 'object')
+    return Object.entries(value)
+      .map(([key, v]) => `${words(key)} ${show({ type: '' }, v) || '—'}`)
+      .join(', ');
   return show(f, value);
 }
 
 /** @param {any} change */
 function changeTitle(change) {
   const name = knownName(change.user_id) || t('the service');
-  const fields = (change.fields || []).filter((/** @type {string} */ key) => key !== 'updated_at').map(words).join(', '); // when it was changed is said already
+  const fields = (change.fields || [])
+    .filter((/** @type {string} */ key) => key !== 'updated_at')
+    .map(words)
+    .join(', '); // when it was changed is said already
   const operation = change.operation || '';
   const isUndo = operation.startsWith('undo');
-  if (change.change === 'deleted') return t(isUndo ? 'Taken back by {who}' : 'Deleted by {who}', { who: name });
-  if (change.change === 'created') return t(/^restore|trash/.test(operation) || isUndo ? 'Restored by {who}' : operation.startsWith('import') ? 'Imported by {who}' : 'Created by {who}', { who: name });
+  if (change.change === 'deleted')
+    return t(isUndo ? 'Taken back by {who}' : 'Deleted by {who}', { who: name });
+  if (change.change === 'created')
+    return t(
+      /^restore|trash/.test(operation) || isUndo
+        ? 'Restored by {who}'
+        : operation.startsWith('import')
+          ? 'Imported by {who}'
+          : 'Created by {who}',
+      { who: name },
+    );
   if (isUndo && fields) return t('{fields} put back by {who}', { fields, who: name });
-  return fields ? t('{fields} changed by {who}', { fields, who: name }) : t('Changed by {who} ({operation})', { who: name, operation: words(operation).toLowerCase() });
+  return fields
+    ? t('{fields} changed by {who}', { fields, who: name })
+    : t('Changed by {who} ({operation})', { who: name, operation: words(operation).toLowerCase() });
 }

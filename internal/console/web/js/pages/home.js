@@ -32,7 +32,13 @@ const mineOrNobodys = () => ({
 /** @param {Item} record */
 const isMine = (record) => !record.owner_id || record.owner_id === session.me?.user_id;
 
-/** The open tasks that are due before a day. @param {boolean} isAll whether everybody's @param {AbortSignal} signal @param {number} days @param {number} [page_size] */
+/**
+ * The open tasks that are due before a day.
+ * @param {boolean} isAll whether everybody's
+ * @param {AbortSignal} signal
+ * @param {number} days
+ * @param {number} [page_size]
+ */
 function due(isAll, signal, days, page_size = 1) {
   const before = is('due_at', startOfDay(days).toISOString(), 'is_before');
   const filters = [is('status', 'open'), before, ...(isAll ? [] : [mineOrNobodys()])];
@@ -69,7 +75,11 @@ async function read(isAll, signal) {
   };
 }
 
-/** Who has replied to campaigns that have not ended. @param {Item[]} campaigns @param {AbortSignal} signal */
+/**
+ * Who has replied to campaigns that have not ended.
+ * @param {Item[]} campaigns
+ * @param {AbortSignal} signal
+ */
 async function readReplies(campaigns, signal) {
   const names = Object.fromEntries(campaigns.map(({ id, name }) => [id, name]));
   if (campaigns.length === 0) return { total: 0, people: [] };
@@ -81,7 +91,11 @@ async function readReplies(campaigns, signal) {
   };
 }
 
-/** The emails and tasks of the next days. What is overdue counts as today. @param {number[]} open the tasks due until each day @param {Item[]} planned */
+/**
+ * The emails and tasks of the next days. What is overdue counts as today.
+ * @param {number[]} open the tasks due until each day
+ * @param {Item[]} planned
+ */
 function nextDays(open, planned) {
   return open.map((n, i) => {
     const at = startOfDay(i);
@@ -135,7 +149,12 @@ function view(model) {
     ${model.now - model.readAt > 2e8 && fastClock(model)}
     ${model.campaigns.length === 0 && may('write') && firstSteps()}
     ${section(t('Needs you'), needs(model), whose(model))} ${replies(model)} ${nextSevenDays(model)}
-    ${section(t('This month'), html`<div class="split">${['accounts', 'contacts'].map((kind) => used(model.balance[kind], kind))}</div>`)}
+    ${section(
+      t('This month'),
+      html`<div class="split">
+        ${['accounts', 'contacts'].map((kind) => used(model.balance[kind], kind))}
+      </div>`,
+    )}
   </div>`;
 }
 
@@ -178,7 +197,10 @@ function needs(model) {
             (task, i) => taskRow(task, i === model.cursor),
           )}
         </ul>
-        ${total > tasks.data.length && html`<p><a href=${link(all)}>${t('All {n} tasks', { n: total })}</a></p>`}`;
+        ${
+          total > tasks.data.length &&
+          html`<p><a href=${link(all)}>${t('All {n} tasks', { n: total })}</a></p>`
+        }`;
 }
 
 /** @param {import('../trouble.js').Trouble} trouble */
@@ -226,7 +248,11 @@ function replies({ replies: { total, people } }) {
         >${s.campaign}</a
       >
     </li>`;
-  const count = tn(total, '{n} person in campaigns that go on', '{n} people in campaigns that go on');
+  const count = tn(
+    total,
+    '{n} person in campaigns that go on',
+    '{n} people in campaigns that go on',
+  );
   return (
     total > 0 &&
     section(

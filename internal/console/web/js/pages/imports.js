@@ -1,5 +1,6 @@
 // @ts-check
-// Imports: choose a file, say what its columns are, see what would happen, import it, see what happened.
+// Imports: choose a file, say what its columns are, see what would happen, import it, see what
+// happened.
 import { ApiError, forgetAll, get, hooks, post, schemaOf } from '../api.js';
 import { bars } from '../components/chart.js';
 import { FormState, form as ask } from '../components/dialog.js';
@@ -16,13 +17,23 @@ import { entities } from './entities.js';
 import { askUndo, isUndoable, operationWith, readUndone, undoneNote } from './undo.js';
 
 /** What can be imported. @type {Record<string, {title: string, path: string}>} */
-const kinds = { contacts: entities.contacts, accounts: entities.accounts, suppressions: { title: t('Suppressions'), path: '/settings/suppressions' } };
+const kinds = {
+  contacts: entities.contacts,
+  accounts: entities.accounts,
+  suppressions: { title: t('Suppressions'), path: '/settings/suppressions' },
+};
 const start = 4 << 20; // bytes that the service reads to recognize a file, unless it is an archive
 const small = 20 << 20; // bytes up to which a file is checked without being asked
 
 /**
- * Sends a file with options and returns what the service answers. Unlike fetch, it reports how much was sent.
- * @param {string} path @param {Record<string, unknown>} options @param {Blob} file @param {string} name @param {AbortSignal} signal @param {(part: number) => void} [progress]
+ * Sends a file with options and returns what the service answers. Unlike fetch, it reports how much
+ * was sent.
+ * @param {string} path
+ * @param {Record<string, unknown>} options
+ * @param {Blob} file
+ * @param {string} name
+ * @param {AbortSignal} signal
+ * @param {(part: number) => void} [progress]
  * @returns {Promise<Item>}
  */
 async function send(path, options, file, name, signal, progress) {
@@ -33,7 +44,8 @@ async function send(path, options, file, name, signal, progress) {
     return await new Promise((resolve, reject) => {
       const x = new XMLHttpRequest();
       x.open('POST', path);
-      for (const [header, value] of Object.entries(hooks.headers)) x.setRequestHeader(header, value);
+      for (const [header, value] of Object.entries(hooks.headers))
+        x.setRequestHeader(header, value);
       x.responseType = 'json';
       x.upload.onprogress = (e) => progress?.(e.loaded / e.total);
       x.onload = () => {
@@ -41,7 +53,14 @@ async function send(path, options, file, name, signal, progress) {
         if (x.status < 300) resolve(x.response.data);
         else reject(new ApiError(x.status, code, message || x.statusText, details));
       };
-      x.onerror = () => reject(new ApiError(0, 'offline', t('The upload broke off. Is the file still there, and the service reachable?')));
+      x.onerror = () =>
+        reject(
+          new ApiError(
+            0,
+            'offline',
+            t('The upload broke off. Is the file still there, and the service reachable?'),
+          ),
+        );
       x.onabort = () => reject(new DOMException('', 'AbortError'));
       signal.addEventListener('abort', () => x.abort());
       x.send(form);
@@ -59,7 +78,20 @@ export const newImportPage = {
   async load({ search }, _signal, previous) {
     const entity = Object.keys(kinds).find((name) => name === search.get('entity')) || 'contacts';
     const { fields } = await schemaOf(entity);
-    const model = Object.assign(previous || { file: null, abort: new AbortController() }, { entity, fields, form: new FormState({ match_on: 'auto', id_system: 'auto', locale: 'auto', date_order: '', on_bad_value: 'drop_value', on_existing: 'overwrite', existing_tags: 'add', new_accounts: true }) });
+    const model = Object.assign(previous || { file: null, abort: new AbortController() }, {
+      entity,
+      fields,
+      form: new FormState({
+        match_on: 'auto',
+        id_system: 'auto',
+        locale: 'auto',
+        date_order: '',
+        on_bad_value: 'drop_value',
+        on_existing: 'overwrite',
+        existing_tags: 'add',
+        new_accounts: true,
+      }),
+    });
     model.form.draw = () => changed(model);
     if (model.file) void choose(model, model.file);
     return model;
@@ -67,32 +99,105 @@ export const newImportPage = {
   close: (model) => model.abort.abort(),
   view(model) {
     const { entity, file, inspection, form } = model;
-    return html`<div class="page" @dragover=${(e) => e.preventDefault()} @drop=${(e) => { e.preventDefault(); void choose(model, e.dataTransfer.files[0]); }}>
-      ${heading({ up: ['/imports', t('Imports')], title: t('Import {kind}', { kind: kinds[entity].title.toLowerCase() }), note: file && about(file, inspection), actions: may('write') && '' })}
-      ${may('write') && html`<div class="tabs">${Object.entries(kinds).map(([name, { title }]) => html`<a href=${link(`/imports/new?entity=${name}`)} @click=${() => { model.isDirty = false; }} aria-current=${name === entity ? 'page' : null}>${title}</a>`)}</div>
-      <label class="drop"><input class="visually-hidden" type="file" accept=".csv,.tsv,.txt,.xlsx,.vcf,.json,.jsonl,.gz,.zip" @change=${(e) => choose(model, e.target.files[0])}>
-        <strong>${file ? t('Choose another file') : t('Drop a file here, or choose one')}</strong>${!file && soft(t('A spreadsheet (.xlsx), a CSV file with a line of headings, an address book (vCard) or JSON, also as gzip or zip. Nothing is imported before you have seen what happens.'))}</label>
-      ${form.problem && html`<p class="notice bad" role="alert">${form.problem}</p>`}
-      ${file && !inspection && !form.problem && html`<p class="soft" role="status">${t('Reading the file…')}</p>`}
-      ${inspection && html`${source(model)}${columns(model)}${options(model)}${trial(model)}`}`}</div>`;
+    return html`<div
+      class="page"
+      @dragover=${(e) => e.preventDefault()}
+      @drop=${(e) => {
+        e.preventDefault();
+        void choose(model, e.dataTransfer.files[0]);
+      }}
+    >
+      ${heading({
+        up: ['/imports', t('Imports')],
+        title: t('Import {kind}', { kind: kinds[entity].title.toLowerCase() }),
+        note: file && about(file, inspection),
+        actions: may('write') && '',
+      })}
+      ${
+        may('write') &&
+        html`<div class="tabs">
+            ${Object.entries(kinds).map(
+              ([name, { title }]) =>
+                html`<a
+                  href=${link(`/imports/new?entity=${name}`)}
+                  @click=${() => {
+                    model.isDirty = false;
+                  }}
+                  aria-current=${name === entity ? 'page' : null}
+                  >${title}</a
+                >`,
+            )}
+          </div>
+          <label class="drop"
+            ><input
+              class="visually-hidden"
+              type="file"
+              accept=".csv,.tsv,.txt,.xlsx,.vcf,.json,.jsonl,.gz,.zip"
+              @change=${(e) => choose(model, e.target.files[0])}
+            />
+            <strong
+              >${file ? t('Choose another file') : t('Drop a file here, or choose one')}</strong
+            >${
+              !file &&
+              soft(
+                t(
+                  'A spreadsheet (.xlsx), a CSV file with a line of headings, an address book ' +
+                    '(vCard) or JSON, also as gzip or zip. Nothing is imported before you have seen what happens.',
+                ),
+              )
+            }</label
+          >
+          ${form.problem && html`<p class="notice bad" role="alert">${form.problem}</p>`}
+          ${
+            file &&
+            !inspection &&
+            !form.problem &&
+            html`<p class="soft" role="status">${t('Reading the file…')}</p>`
+          }
+          ${inspection && html`${source(model)}${columns(model)}${options(model)}${trial(model)}`}`
+      }
+    </div>`;
   },
 };
 
 /** @param {File} file @param {Item | null} i what the service recognized */
 function about(file, i) {
-  const delimiter = i && ({ '\t': t('tabs'), ',': t('commas'), ';': t('semicolons') }[String(i.delimiter)] || i.delimiter);
-  return [file.name, t('{n} KB', { n: Math.ceil(file.size / 1024) }), i?.encoding?.toUpperCase(), delimiter && t('separated by {delimiter}', { delimiter })].filter(Boolean).join(' · ');
+  const delimiter =
+    i &&
+    ({ '\t': t('tabs'), ',': t('commas'), ';': t('semicolons') }[String(i.delimiter)] ||
+      i.delimiter);
+  return [
+    file.name,
+    t('{n} KB', { n: Math.ceil(file.size / 1024) }),
+    i?.encoding?.toUpperCase(),
+    delimiter && t('separated by {delimiter}', { delimiter }),
+  ]
+    .filter(Boolean)
+    .join(' · ');
 }
 
-/** Reads the beginning of a file. @param {Item} model @param {File} [file] @param {Item} [reading] the sheet and the encoding, if they are not as recognized */
+/**
+ * Reads the beginning of a file.
+ * @param {Item} model
+ * @param {File} [file]
+ * @param {Item} [reading] the sheet and the encoding, if they are not as recognized
+ */
 async function choose(model, file, reading = {}) {
   if (!file) return;
   begin(model);
   Object.assign(model, { file, reading, inspection: null, mapping: {}, chosen: {}, isDirty: true });
   update();
   try {
-    model.inspection = await send('/v1/imports/inspect', { entity: model.entity, ...model.reading }, /\.(zip|xls.)$/i.test(file.name) ? file : file.slice(0, start), file.name, model.abort.signal);
-    model.mapping = Object.fromEntries(model.inspection.columns.map((/** @type {Item} */ c) => [c.name, c.field || '']));
+    model.inspection = await send(
+      '/v1/imports/inspect',
+      { entity: model.entity, ...model.reading },
+      /\.(zip|xls.)$/i.test(file.name) ? file : file.slice(0, start),
+      file.name,
+      model.abort.signal,
+    );
+    model.mapping = Object.fromEntries(
+      model.inspection.columns.map((/** @type {Item} */ c) => [c.name, c.field || '']),
+    );
     if (file.size <= small) await check(model);
   } catch (error) {
     fail(model, error);
@@ -110,7 +215,16 @@ function begin(model) {
 
 /** @param {Item} model @param {any} error */
 function fail(model, error) {
-  if (error.name !== 'AbortError') model.form.fail(error instanceof ApiError && error.details.length ? new ApiError(error.status, error.code, error.details.map((d) => `${d.path}: ${d.message}`).join(' ')) : error);
+  if (error.name !== 'AbortError')
+    model.form.fail(
+      error instanceof ApiError && error.details.length
+        ? new ApiError(
+            error.status,
+            error.code,
+            error.details.map((d) => `${d.path}: ${d.message}`).join(' '),
+          )
+        : error,
+    );
 }
 
 /** After a change the file is checked again. @param {Item} model */
@@ -124,41 +238,120 @@ function changed(model) {
 /** Which sheet is read, and in which encoding if that is a guess. @param {Item} model */
 function source(model) {
   const { file, reading, inspection: i } = model;
-  const choice = (/** @type {string} */ name, /** @type {string} */ label, /** @type {string[]} */ values) => html`<p><label>${label} <select @change=${(e) => choose(model, file, { ...reading, [name]: e.target.value })}>
-    ${values.map((value) => html`<option .selected=${value === i[name]}>${value}</option>`)}</select></label></p>`;
+  const choice = (
+    /** @type {string} */ name,
+    /** @type {string} */ label,
+    /** @type {string[]} */ values,
+  ) =>
+    html`<p>
+      <label
+        >${label}
+        <select @change=${(e) => choose(model, file, { ...reading, [name]: e.target.value })}>
+          ${values.map((value) => html`<option .selected=${value === i[name]}>${value}</option>`)}
+        </select></label
+      >
+    </p>`;
   return html`${i.sheets.length > 1 && choice('sheet', t('Sheet'), i.sheets)}
-    ${(i.encoding_unsure || reading.encoding) && choice('encoding', t('Encoding: choose another one if letters are wrong'), i.encodings)}`;
+  ${
+    (i.encoding_unsure || reading.encoding) &&
+    choice('encoding', t('Encoding: choose another one if letters are wrong'), i.encodings)
+  }`;
 }
 
 /** @param {Item} model */
 function columns(model) {
   const { inspection, mapping, chosen, fields, form } = model;
-  const known = fields.filter((/** @type {Field} */ f) => !f.read_only).map((/** @type {Field} */ f) => [f.key, f.label]);
-  const others = [...new Set([...inspection.columns.map((/** @type {Item} */ c) => c.field), ...(model.entity === 'contacts' ? ['full_name', 'account_name', 'account_website', 'opt_out_status'] : [])])].filter((key) => key && !known.some((/** @type {string[]} */ [other]) => other === key)).map((key) => [key, words(key)]);
+  const known = fields
+    .filter((/** @type {Field} */ f) => !f.read_only)
+    .map((/** @type {Field} */ f) => [f.key, f.label]);
+  const others = [
+    ...new Set([
+      ...inspection.columns.map((/** @type {Item} */ c) => c.field),
+      ...(model.entity === 'contacts'
+        ? ['full_name', 'account_name', 'account_website', 'opt_out_status']
+        : []),
+    ]),
+  ]
+    .filter((key) => key && !known.some((/** @type {string[]} */ [other]) => other === key))
+    .map((key) => [key, words(key)]);
   const choices = [...known, ...others].sort((a, b) => a[1].localeCompare(b[1]));
-  return section(t('Columns'), table([t('Column'), t('Values'), t('Field'), t('Recognized')], inspection.columns.map((/** @type {Item} */ c) => [
-    html`<strong dir="auto">${c.name}</strong>`, html`<span class="soft" dir="auto">${(c.samples || []).slice(0, 3).join(' · ')}</span>`,
-    html`<select aria-label=${t('Field of the column {name}', { name: c.name })} @change=${(e) => { mapping[c.name] = e.target.value; chosen[c.name] = true; form.draw(); }}><option value="" .selected=${!mapping[c.name]}>${t('Do not import')}</option>
-      ${choices.map(([key, label]) => html`<option value=${key} .selected=${mapping[c.name] === key}>${label}</option>`)}</select>`,
-    mapping[c.name] !== (c.field || '') || chosen[c.name] ? t('chosen by you') : !c.field ? newField(model, c) : status(c.confidence === 'guessed' ? 'waiting' : 'ready', c.confidence === 'guessed' ? t('guessed from the values') : t('by its name')),
-  ])));
+  return section(
+    t('Columns'),
+    table(
+      [t('Column'), t('Values'), t('Field'), t('Recognized')],
+      inspection.columns.map((/** @type {Item} */ c) => [
+        html`<strong dir="auto">${c.name}</strong>`,
+        html`<span class="soft" dir="auto">${(c.samples || []).slice(0, 3).join(' · ')}</span>`,
+        html`<select
+          aria-label=${t('Field of the column {name}', { name: c.name })}
+          @change=${(e) => {
+            mapping[c.name] = e.target.value;
+            chosen[c.name] = true;
+            form.draw();
+          }}
+        >
+          <option value="" .selected=${!mapping[c.name]}>${t('Do not import')}</option>
+          ${choices.map(
+            ([key, label]) =>
+              html`<option value=${key} .selected=${mapping[c.name] === key}>${label}</option>`,
+          )}
+        </select>`,
+        mapping[c.name] !== (c.field || '') || chosen[c.name]
+          ? t('chosen by you')
+          : !c.field
+            ? newField(model, c)
+            : status(
+                c.confidence === 'guessed' ? 'waiting' : 'ready',
+                c.confidence === 'guessed' ? t('guessed from the values') : t('by its name'),
+              ),
+      ]),
+    ),
+  );
 }
 
-/** Offers a new field for a column that no field fits. @param {Item} model @param {Item} c the column */
+/**
+ * Offers a new field for a column that no field fits.
+ * @param {Item} model
+ * @param {Item} c the column
+ */
 function newField(model, { name, samples }) {
-  const { column, ...content } = model.inspection.custom_fields?.find((/** @type {Item} */ f) => f.column === name) || {};
-  return column && button(t('New field…'), async () => {
-    const made = await ask({
-      title: t('New field'), action: t('Create'),
-      body: (state) => [{ name: 'label' }, ...typeFields].map((options) => field(state, options)),
-      submit: ({ values: v, key }) => post('/v1/fields', { entity: model.entity, ...v, allowed_values: /^(enum|multi)/.test(v.data_type) ? listOf(v.allowed_values) : undefined }, { key }),
-    }, { ...content, allowed_values: samples?.join(', ') });
-    if (!made) return;
-    model.fields = (await schemaOf(model.entity)).fields;
-    model.mapping[name] = `custom_field_${content.key}`;
-    model.chosen[name] = true;
-    model.form.draw();
-  }, 'plain');
+  const { column, ...content } =
+    model.inspection.custom_fields?.find((/** @type {Item} */ f) => f.column === name) || {};
+  return (
+    column &&
+    button(
+      t('New field…'),
+      async () => {
+        const made = await ask(
+          {
+            title: t('New field'),
+            action: t('Create'),
+            body: (state) =>
+              [{ name: 'label' }, ...typeFields].map((options) => field(state, options)),
+            submit: ({ values: v, key }) =>
+              post(
+                '/v1/fields',
+                {
+                  entity: model.entity,
+                  ...v,
+                  allowed_values: /^(enum|multi)/.test(v.data_type)
+                    ? listOf(v.allowed_values)
+                    : undefined,
+                },
+                { key },
+              ),
+          },
+          { ...content, allowed_values: samples?.join(', ') },
+        );
+        if (!made) return;
+        model.fields = (await schemaOf(model.entity)).fields;
+        model.mapping[name] = `custom_field_${content.key}`;
+        model.chosen[name] = true;
+        model.form.draw();
+      },
+      'plain',
+    )
+  );
 }
 
 /** @param {Item} model */
@@ -166,23 +359,141 @@ function options({ form, entity, mapping }) {
   if (entity === 'suppressions') return null;
   const isContacts = entity === 'contacts';
   const option = (/** @type {string} */ value, /** @type {string} */ label) => ({ value, label });
-  return section(t('Options'), html`<div class="columns">
-    ${field(form, { name: 'match_on', label: t('A row updates the record with the same'), required: true, help: form.values.match_on === 'auto' ? (isContacts ? t('external ID, else email, LinkedIn URL, or name and account') : t('external ID, else website, or name and country')) : '', options: [option('auto', t('Whatever it has')), ...(isContacts ? ['external_id', 'email', 'linkedin_url'] : ['external_id', 'website']).map((key) => option(key, words(key))), option('none', t('Nothing: every row is a new record'))] })}
-    ${/external_id/.test(Object.values(mapping).join()) && field(form, { name: 'id_system', label: t('Its ids are those of'), required: true, options: [option('auto', t('Recognized by column')), ...['hubspot', 'pipedrive', 'salesforce', 'apollo', 'linkedin'].map((key) => option(key, words(key))), option('none', t('No system: a number of your own'))] })}
-    ${form.values.match_on !== 'none' && field(form, { name: 'on_existing', label: t('In a record that exists'), required: true, options: [option('overwrite', t('Replace values with those of the row')), option('fill_empty', t('Fill only what is empty')), option('skip', t('Change nothing: leave out the row'))] })}
-    ${form.values.match_on !== 'none' && form.values.on_existing !== 'skip' && field(form, { name: 'existing_tags', label: t('Its tags'), required: true, options: [option('add', t('Keep them, and add those of the row')), option('replace', t('Replace them with those of the row'))] })}
-    ${field(form, { name: 'locale', label: t('Numbers and dates are written as in'), required: true, options: [['auto', t('Recognized by column')], ['en-US', t('English (US): 1,250.50, 11/03/2025')], ['en-GB', t('English (UK): 1,250.50, 03/11/2025')], ['de', t('German: 1.250,50, 03.11.2025')], ['fr', t('French: 1 250,50, 03/11/2025')], ['es', t('Spanish: 1.250,50, 03/11/2025')]].map(([value, label]) => option(value, label)) })}
-    ${field(form, { name: 'on_bad_value', label: t('A value that cannot be read'), required: true, options: [option('drop_value', t('Leave out the value')), option('skip_row', t('Leave out the row'))] })}
-    ${field(form, { name: 'tags', label: t('Give all of them the tags'), help: t('with commas') })}</div>
-    <div class="buttons">${field(form, { name: 'new_tags', type: 'boolean', label: t('Create tags that do not exist') })}${isContacts && field(form, { name: 'new_accounts', type: 'boolean', label: t('Create accounts that do not exist') })}</div>`);
+  return section(
+    t('Options'),
+    html`<div class="columns">
+        ${field(form, {
+          name: 'match_on',
+          label: t('A row updates the record with the same'),
+          required: true,
+          help:
+            form.values.match_on === 'auto'
+              ? isContacts
+                ? t('external ID, else email, LinkedIn URL, or name and account')
+                : t('external ID, else website, or name and country')
+              : '',
+          options: [
+            option('auto', t('Whatever it has')),
+            ...(isContacts
+              ? ['external_id', 'email', 'linkedin_url']
+              : ['external_id', 'website']
+            ).map((key) => option(key, words(key))),
+            option('none', t('Nothing: every row is a new record')),
+          ],
+        })}
+        ${
+          /external_id/.test(Object.values(mapping).join()) &&
+          field(form, {
+            name: 'id_system',
+            label: t('Its ids are those of'),
+            required: true,
+            options: [
+              option('auto', t('Recognized by column')),
+              ...['hubspot', 'pipedrive', 'salesforce', 'apollo', 'linkedin'].map((key) =>
+                option(key, words(key)),
+              ),
+              option('none', t('No system: a number of your own')),
+            ],
+          })
+        }
+        ${
+          form.values.match_on !== 'none' &&
+          field(form, {
+            name: 'on_existing',
+            label: t('In a record that exists'),
+            required: true,
+            options: [
+              option('overwrite', t('Replace values with those of the row')),
+              option('fill_empty', t('Fill only what is empty')),
+              option('skip', t('Change nothing: leave out the row')),
+            ],
+          })
+        }
+        ${
+          form.values.match_on !== 'none' &&
+          form.values.on_existing !== 'skip' &&
+          field(form, {
+            name: 'existing_tags',
+            label: t('Its tags'),
+            required: true,
+            options: [
+              option('add', t('Keep them, and add those of the row')),
+              option('replace', t('Replace them with those of the row')),
+            ],
+          })
+        }
+        ${field(form, {
+          name: 'locale',
+          label: t('Numbers and dates are written as in'),
+          required: true,
+          options: [
+            ['auto', t('Recognized by column')],
+            ['en-US', t('English (US): 1,250.50, 11/03/2025')],
+            ['en-GB', t('English (UK): 1,250.50, 03/11/2025')],
+            ['de', t('German: 1.250,50, 03.11.2025')],
+            ['fr', t('French: 1 250,50, 03/11/2025')],
+            ['es', t('Spanish: 1.250,50, 03/11/2025')],
+          ].map(([value, label]) => option(value, label)),
+        })}
+        ${field(form, {
+          name: 'on_bad_value',
+          label: t('A value that cannot be read'),
+          required: true,
+          options: [
+            option('drop_value', t('Leave out the value')),
+            option('skip_row', t('Leave out the row')),
+          ],
+        })}
+        ${field(form, {
+          name: 'tags',
+          label: t('Give all of them the tags'),
+          help: t('with commas'),
+        })}
+      </div>
+      <div class="buttons">
+        ${field(form, {
+          name: 'new_tags',
+          type: 'boolean',
+          label: t('Create tags that do not exist'),
+        })}${
+          isContacts &&
+          field(form, {
+            name: 'new_accounts',
+            type: 'boolean',
+            label: t('Create accounts that do not exist'),
+          })
+        }
+      </div>`,
+  );
 }
 
 /** What an import takes. @param {Item} model @param {boolean} dry_run */
 function optionsOf({ entity, inspection, mapping, chosen, reading, form: { values: v } }, dry_run) {
   return {
-    entity, dry_run, ...reading, ...(entity === 'suppressions' ? {} : { match_on: v.match_on, on_existing: v.on_existing, existing_tags: v.existing_tags, ...(v.id_system === 'auto' ? {} : { id_system: v.id_system }) }), on_bad_value: v.on_bad_value, ...(v.locale === 'auto' ? {} : { locale: v.locale }), ...(v.date_order && { date_order: v.date_order }),
-    mapping: Object.fromEntries(inspection.columns.filter((/** @type {Item} */ c) => mapping[c.name] !== (c.field || '') || chosen[c.name]).map((/** @type {Item} */ c) => [c.name, mapping[c.name]])),
-    create_missing: [...(v.new_tags ? ['tags'] : []), ...(v.new_accounts && entity === 'contacts' ? ['accounts'] : [])], tags: listOf(v.tags),
+    entity,
+    dry_run,
+    ...reading,
+    ...(entity === 'suppressions'
+      ? {}
+      : {
+          match_on: v.match_on,
+          on_existing: v.on_existing,
+          existing_tags: v.existing_tags,
+          ...(v.id_system === 'auto' ? {} : { id_system: v.id_system }),
+        }),
+    on_bad_value: v.on_bad_value,
+    ...(v.locale === 'auto' ? {} : { locale: v.locale }),
+    ...(v.date_order && { date_order: v.date_order }),
+    mapping: Object.fromEntries(
+      inspection.columns
+        .filter((/** @type {Item} */ c) => mapping[c.name] !== (c.field || '') || chosen[c.name])
+        .map((/** @type {Item} */ c) => [c.name, mapping[c.name]]),
+    ),
+    create_missing: [
+      ...(v.new_tags ? ['tags'] : []),
+      ...(v.new_accounts && entity === 'contacts' ? ['accounts'] : []),
+    ],
+    tags: listOf(v.tags),
   };
 }
 
@@ -193,10 +504,19 @@ async function check(model) {
   model.isBusy = true;
   update();
   try {
-    let item = await send('/v1/imports', optionsOf(model, true), model.file, model.file.name, signal);
+    let item = await send(
+      '/v1/imports',
+      optionsOf(model, true),
+      model.file,
+      model.file.name,
+      signal,
+    );
     while (item.status === 'running') {
       await new Promise((resolve) => setTimeout(resolve, 300));
-      if (signal.aborted) return void await post(`/v1/imports/${item.id}/cancel`, {}, { quiet: true }).catch(() => {});
+      if (signal.aborted)
+        return void (await post(`/v1/imports/${item.id}/cancel`, {}, { quiet: true }).catch(
+          () => {},
+        ));
       item = await get(`/v1/imports/${item.id}`, { signal });
     }
     model.trial = item;
@@ -211,37 +531,118 @@ async function check(model) {
 function trial(model) {
   const { trial: i, isBusy } = model;
   const n = i && i.rows - i.skipped;
-  return section(t('What happens'), html`${isBusy && html`<p role="status">${t('Checking the file…')} <progress aria-label=${t('Checking the file…')}></progress></p>`}
+  return section(
+    t('What happens'),
+    html`${
+      isBusy &&
+      html`<p role="status">
+        ${t('Checking the file…')} <progress aria-label=${t('Checking the file…')}></progress>
+      </p>`
+    }
     ${!isBusy && !i && html`<p>${button(t('Check the file'), () => check(model), 'primary')}</p>`}
-    ${i && html`${i.status === 'completed' ? counts(i) : i.questions?.length ? questions(model, i.questions) : html`<p class="notice bad" role="alert">${failure(i)}</p>`}${changes(i, model.fields)}
-      <p class="buttons">${i.status === 'completed' && n > 0 && button(tn(n, 'Import {n} row', 'Import {n} rows'), () => run(model), 'primary')}${i.status === 'completed' && n === 0 && t('There is nothing to import.')}</p>${problems(i)}`}`);
+    ${
+      i &&
+      html`${
+          i.status === 'completed'
+            ? counts(i)
+            : i.questions?.length
+              ? questions(model, i.questions)
+              : html`<p class="notice bad" role="alert">${failure(i)}</p>`
+        }${changes(i, model.fields)}
+        <p class="buttons">
+          ${
+            i.status === 'completed' &&
+            n > 0 &&
+            button(tn(n, 'Import {n} row', 'Import {n} rows'), () => run(model), 'primary')
+          }${i.status === 'completed' && n === 0 && t('There is nothing to import.')}
+        </p>
+        ${problems(i)}`
+    }`,
+  );
 }
 
 /** What must be known before the file can be imported. @param {Item} model @param {Item[]} all */
 function questions({ form, mapping, chosen }, all) {
   const dates = all.filter((q) => q.code === 'ambiguous_dates');
-  const answer = (/** @type {string} */ value, /** @type {string} */ label) => button(label, () => { form.values.date_order = value; form.draw(); });
-  const meaning = (/** @type {string} */ name, /** @type {string} */ value, /** @type {string} */ label) => button(label, () => { mapping[name] = value; chosen[name] = true; form.draw(); });
-  return html`${dates.map((q) => html`<p role="alert">${t('Column {name}: does the day or the month come first in {samples}?', { name: q.column, samples: q.samples.join(', ') })}</p>`)}
-    ${dates.length > 0 && html`<p class="buttons">${answer('dmy', t('The day'))}${answer('mdy', t('The month'))}</p>`}
-    ${all.filter((q) => q.code === 'mapping_required').map((q) => html`<p role="alert">${t('Column {name}: does it say who has opted out?', { name: q.column })} ${soft(q.samples.join(' · '))}</p>
-      <p class="buttons">${meaning(q.column, 'do_not_contact', t('Yes, with every value but a no'))}${meaning(q.column, 'opt_out_status', t('Only with words such as “unsubscribed”'))}${meaning(q.column, '', t('No'))}</p>`)}`;
+  const answer = (/** @type {string} */ value, /** @type {string} */ label) =>
+    button(label, () => {
+      form.values.date_order = value;
+      form.draw();
+    });
+  const meaning = (
+    /** @type {string} */ name,
+    /** @type {string} */ value,
+    /** @type {string} */ label,
+  ) =>
+    button(label, () => {
+      mapping[name] = value;
+      chosen[name] = true;
+      form.draw();
+    });
+  return html`${dates.map(
+    (q) =>
+      html`<p role="alert">
+        ${t('Column {name}: does the day or the month come first in {samples}?', {
+          name: q.column,
+          samples: q.samples.join(', '),
+        })}
+      </p>`,
+  )}
+  ${
+    dates.length > 0 &&
+    html`<p class="buttons">${answer('dmy', t('The day'))}${answer('mdy', t('The month'))}</p>`
+  }
+  ${all
+    .filter((q) => q.code === 'mapping_required')
+    .map(
+      (q) =>
+        html`<p role="alert">
+            ${t('Column {name}: does it say who has opted out?', { name: q.column })}
+            ${soft(q.samples.join(' · '))}
+          </p>
+          <p class="buttons">
+            ${meaning(q.column, 'do_not_contact', t('Yes, with every value but a no'))}${meaning(
+              q.column,
+              'opt_out_status',
+              t('Only with words such as “unsubscribed”'),
+            )}${meaning(q.column, '', t('No'))}
+          </p>`,
+    )}`;
 }
 
-/** Imports the file. The upload goes on when the user leaves the page, but not when the window is closed. @param {Item} model */
+/**
+ * Imports the file. The upload goes on when the user leaves the page, but not when the window is
+ * closed.
+ * @param {Item} model
+ */
 async function run(model) {
   const abort = new AbortController();
   const { file } = model;
   const at = '/imports/new';
   /** @type {import('../foot.js').Work} */
-  const work = { href: at, label: t('Uploading {name}', { name: file.name }), cancel: () => abort.abort() };
-  const stay = (/** @type {Event} */ e) => e.preventDefault(); // the browser asks before the window is closed
+  const work = {
+    href: at,
+    label: t('Uploading {name}', { name: file.name }),
+    cancel: () => abort.abort(),
+  };
+  // the browser asks before the window is closed
+  const stay = (/** @type {Event} */ e) => e.preventDefault();
   showWork(work);
   addEventListener('beforeunload', stay);
   model.isBusy = true;
   model.isDirty = false;
   try {
-    const made = await send('/v1/imports', optionsOf(model, false), file, file.name, abort.signal, (part) => { work.at = part; showWork(work); });
+    const made = await send(
+      '/v1/imports',
+      optionsOf(model, false),
+      file,
+      file.name,
+      abort.signal,
+      (part) => {
+        work.at = part;
+        showWork(work);
+      },
+    );
     const followed = Object.assign(work, workOf(made.id, model.entity));
     if (current.params.path === at) await go(work.href);
     follow(followed);
@@ -257,34 +658,107 @@ async function run(model) {
 }
 
 /** The work of an import that the service does. @param {string} id @param {string} entity */
-const workOf = (id, entity) => ({ read: `/v1/imports/${id}`, href: `/imports/${id}`, label: t('Importing {kind}', { kind: kinds[entity].title.toLowerCase() }), cancel: () => post(`/v1/imports/${id}/cancel`, {}),
-  done: (/** @type {Item} */ i) => (i.status === 'completed' ? t('Imported: {added} new, {updated} updated, {skipped} skipped', i) : failure(i)) });
+const workOf = (id, entity) => ({
+  read: `/v1/imports/${id}`,
+  href: `/imports/${id}`,
+  label: t('Importing {kind}', { kind: kinds[entity].title.toLowerCase() }),
+  cancel: () => post(`/v1/imports/${id}/cancel`, {}),
+  done: (/** @type {Item} */ i) =>
+    i.status === 'completed'
+      ? t('Imported: {added} new, {updated} updated, {skipped} skipped', i)
+      : failure(i),
+});
 
 /** @param {Item} i */
-const failure = (i) => (i.status === 'cancelled' ? t('The import was cancelled. What it had imported stays.') : t('The import failed: {why}', { why: i.failure_reason }));
+const failure = (i) =>
+  i.status === 'cancelled'
+    ? t('The import was cancelled. What it had imported stays.')
+    : t('The import failed: {why}', { why: i.failure_reason });
 
-/** The rows of an import: they add up. @param {Item} i @param {unknown} [ofNew] @param {unknown} [ofSkipped] what can be done with them */
-const counts = (i, ofNew, ofSkipped) => html`${bars([{ label: t('Rows'), value: i.rows }, { label: t('New'), value: i.added, className: 'fill-good', action: ofNew }, { label: t('Updated'), value: i.updated }, { label: t('Unchanged'), value: i.unchanged, className: 'fill-soft' }, { label: t('Skipped'), value: i.skipped, className: 'fill-soft', action: ofSkipped }])}
-  ${i.opt_outs_kept > 0 && html`<p>${tn(i.opt_outs_kept, '{n} row says that somebody has not opted out who has; the opt-out stays', '{n} rows say that somebody has not opted out who has; the opt-outs stay')}</p>`}
-  ${i.values_dropped > 0 && html`<p>${tn(i.values_dropped, '{n} unreadable value, left out', '{n} unreadable values, left out')}</p>`}`;
+/**
+ * The rows of an import: they add up.
+ * @param {Item} i
+ * @param {unknown} [ofNew]
+ * @param {unknown} [ofSkipped] what can be done with them
+ */
+const counts = (i, ofNew, ofSkipped) =>
+  html`${bars([
+    { label: t('Rows'), value: i.rows },
+    { label: t('New'), value: i.added, className: 'fill-good', action: ofNew },
+    { label: t('Updated'), value: i.updated },
+    { label: t('Unchanged'), value: i.unchanged, className: 'fill-soft' },
+    { label: t('Skipped'), value: i.skipped, className: 'fill-soft', action: ofSkipped },
+  ])}
+  ${
+    i.opt_outs_kept > 0 &&
+    html`<p>
+      ${tn(
+        i.opt_outs_kept,
+        '{n} row says that somebody has not opted out who has; the opt-out stays',
+        '{n} rows say that somebody has not opted out who has; the opt-outs stay',
+      )}
+    </p>`
+  }
+  ${
+    i.values_dropped > 0 &&
+    html`<p>
+      ${tn(i.values_dropped, '{n} unreadable value, left out', '{n} unreadable values, left out')}
+    </p>`
+  }`;
 
-/** What rows change in records that exist, field by field. @param {Item} i @param {Field[]} fields */
+/**
+ * What rows change in records that exist, field by field.
+ * @param {Item} i
+ * @param {Field[]} fields
+ */
 function changes(i, fields) {
   if (!i.changes?.length) return null;
-  const labelOf = (/** @type {string} */ key) => fields.find((f) => f.key === key)?.label || words(key);
-  const shown = (/** @type {unknown} */ v) => (v === null || v === '' ? t('nothing') : typeof v === 'object' ? listText(v) : String(v));
-  return html`<h3>${i.dry_run ? t('What would change') : t('What changed')}</h3>${table([t('Field'), t('Records'), t('For example')], i.changes.map((/** @type {Item} */ c) => [labelOf(c.field), number(c.count),
-    html`${c.samples.map((/** @type {Item} */ s) => html`<div class="wrap">${soft(t('line {line}', { line: s.line }))} ${shown(s.from)} → <strong>${shown(s.to)}</strong></div>`)}`]))}`;
+  const labelOf = (/** @type {string} */ key) =>
+    fields.find((f) => f.key === key)?.label || words(key);
+  const shown = (/** @type {unknown} */ v) =>
+    v === null || v === '' ? t('nothing') : typeof v === 'object' ? listText(v) : String(v);
+  return html`<h3>${i.dry_run ? t('What would change') : t('What changed')}</h3>
+    ${table(
+      [t('Field'), t('Records'), t('For example')],
+      i.changes.map((/** @type {Item} */ c) => [
+        labelOf(c.field),
+        number(c.count),
+        html`${c.samples.map(
+          (/** @type {Item} */ s) =>
+            html`<div>
+              <span class="wrap"
+                >${soft(t('line {line}', { line: s.line }))} ${shown(s.from)} →
+                <strong>${shown(s.to)}</strong></span
+              >
+            </div>`,
+        )}`,
+      ]),
+    )}`;
 }
 
 /** @param {any} v a list or an object */
-const listText = (v) => (Array.isArray(v) ? v : Object.values(v).filter((x) => x !== null)).join(', ') || t('nothing');
+const listText = (v) =>
+  (Array.isArray(v) ? v : Object.values(v).filter((x) => x !== null)).join(', ') || t('nothing');
 
 /** @param {Item} i */
 function problems({ problems: all }) {
   if (!all?.length) return null;
-  const sorted = [...all].sort((a, b) => (a.column || '').localeCompare(b.column || '') || b.count - a.count);
-  return html`<h3>${t('Problems')}</h3>${table([t('Column'), t('Value'), t('Problem'), t('Rows'), t('First line')], sorted.slice(0, 200).map((p) => [p.column || '—', p.value ? html`<code class="wrap">${p.value}</code>` : '', p.message, number(p.count), p.first_line]))}
+  const sorted = [...all].sort(
+    (a, b) => (a.column || '').localeCompare(b.column || '') || b.count - a.count,
+  );
+  return html`<h3>${t('Problems')}</h3>
+    ${table(
+      [t('Column'), t('Value'), t('Problem'), t('Rows'), t('First line')],
+      sorted
+        .slice(0, 200)
+        .map((p) => [
+          p.column || '—',
+          p.value ? html`<code class="wrap">${p.value}</code>` : '',
+          p.message,
+          number(p.count),
+          p.first_line,
+        ]),
+    )}
     ${sorted.length > 200 && soft(t('and {n} more kinds of problems', { n: sorted.length - 200 }))}`;
 }
 
@@ -293,21 +767,67 @@ export const importPage = {
   title: () => t('Import'),
   async load({ args }, signal) {
     const item = await get(`/v1/imports/${args.id}`, { signal });
-    const operation = item.status === 'running' || item.dry_run ? undefined : await operationWith(item.id, signal);
+    const operation =
+      item.status === 'running' || item.dry_run ? undefined : await operationWith(item.id, signal);
     await readUndone(operation, signal);
     const model = { item, operation, fields: (await schemaOf(item.entity)).fields };
-    if (item.status === 'running') follow({ ...workOf(item.id, item.entity), seen: (i) => { model.item = i; update(); } });
+    if (item.status === 'running')
+      follow({
+        ...workOf(item.id, item.entity),
+        seen: (i) => {
+          model.item = i;
+          update();
+        },
+      });
     else forgetAll(); // tags may be new
     return model;
   },
   view({ item: i, operation, fields }) {
     const kind = kinds[i.entity];
-    const made = i.entity in entities && i.added > 0 && !i.dry_run && i.finished_at && madeBy('csv', i);
-    return html`<div class="page">${heading({ up: ['/imports', t('Imports')], title: i.file_name || t('Import of {kind}', { kind: kind.title.toLowerCase() }), note: html`${status(i.status)} ${[i.dry_run && t('dry run'), dateTime(i.created_at), i.encoding?.toUpperCase()].filter(Boolean).join(' · ')}`, actions: html`
-        ${i.status === 'running' && button(t('Cancel'), () => post(`/v1/imports/${i.id}/cancel`, {}))}${isUndoable(operation) && button(t('Undo…'), () => askUndo(operation))}<a class="button" href=${link(kind.path)}>${kind.title}</a>` })}
+    const made =
+      i.entity in entities && i.added > 0 && !i.dry_run && i.finished_at && madeBy('csv', i);
+    return html`<div class="page">
+      ${heading({
+        up: ['/imports', t('Imports')],
+        title: i.file_name || t('Import of {kind}', { kind: kind.title.toLowerCase() }),
+        note: html`${status(i.status)}
+        ${[i.dry_run && t('dry run'), dateTime(i.created_at), i.encoding?.toUpperCase()]
+          .filter(Boolean)
+          .join(' · ')}`,
+        actions: html` ${
+            i.status === 'running' &&
+            button(t('Cancel'), () => post(`/v1/imports/${i.id}/cancel`, {}))
+          }${isUndoable(operation) && button(t('Undo…'), () => askUndo(operation))}<a
+            class="button"
+            href=${link(kind.path)}
+            >${kind.title}</a
+          >`,
+      })}
       ${undoneNote(operation)}
-      ${i.status === 'running' && html`<p class="notice" role="status">${t('The import goes on if you leave this page.')} <progress max="1" .value=${i.progress || 0} aria-label=${t('Progress')}></progress></p>`}
-      ${(i.status === 'failed' || i.status === 'cancelled') && html`<p class="notice bad" role="alert">${failure(i)}</p>`}
-      ${section(t('Result'), counts(i, made && html`<a href=${link(kind.path + made)}>${t('Show')}</a>`, i.skipped > 0 && button(t('Download them'), () => download(`/v1/imports/${i.id}/rejects`, `rejects.csv`), 'plain')))}${changes(i, fields)}${problems(i)}</div>`;
+      ${
+        i.status === 'running' &&
+        html`<p class="notice" role="status">
+          ${t('The import goes on if you leave this page.')}
+          <progress max="1" .value=${i.progress || 0} aria-label=${t('Progress')}></progress>
+        </p>`
+      }
+      ${
+        (i.status === 'failed' || i.status === 'cancelled') &&
+        html`<p class="notice bad" role="alert">${failure(i)}</p>`
+      }
+      ${section(
+        t('Result'),
+        counts(
+          i,
+          made && html`<a href=${link(kind.path + made)}>${t('Show')}</a>`,
+          i.skipped > 0 &&
+            button(
+              t('Download them'),
+              () => download(`/v1/imports/${i.id}/rejects`, `rejects.csv`),
+              'plain',
+            ),
+        ),
+      )}${changes(i, fields)}${problems(i)}
+    </div>`;
   },
 };

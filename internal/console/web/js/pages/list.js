@@ -3,7 +3,19 @@
 import { is, list, schemaOf, tags } from '../api.js';
 import { knownName, nameOf, resolveAll } from '../components/field.js';
 import { filterBar, guessReference, marketText, sentence } from '../components/filter.js';
-import { beside, button, copy, empty, failed, menu, pairs, selected, soft, status, tabs } from '../components/parts.js';
+import {
+  beside,
+  button,
+  copy,
+  empty,
+  failed,
+  menu,
+  pairs,
+  selected,
+  soft,
+  status,
+  tabs,
+} from '../components/parts.js';
 import { Table } from '../components/table.js';
 import { html } from '../dom.js';
 import { ago, because, show, startOfDay, words } from '../format.js';
@@ -26,7 +38,18 @@ export function listPage(name) {
         previous.view = view;
         await previous.refresh(row);
       }
-      const model = previous || new ListModel(kind, ...await Promise.all([schemaOf(kind.entity), tags(), schemaOf(name === 'previews' ? 'companies' : kind.entity)]), view, row);
+      const model =
+        previous ||
+        new ListModel(
+          kind,
+          ...(await Promise.all([
+            schemaOf(kind.entity),
+            tags(),
+            schemaOf(name === 'previews' ? 'companies' : kind.entity),
+          ])),
+          view,
+          row,
+        );
       model.peeked = null;
       void model.peekAt(search.get('open'));
       return model;
@@ -37,7 +60,8 @@ export function listPage(name) {
       o: () => model.peek(!model.peeked && model.table.record(model.table.cursor)),
       Escape: () => model.peek(),
       '/': () => document.getElementById('search')?.focus(),
-      f: () => /** @type {HTMLElement | null} */ (document.querySelector('[data-key="f"]'))?.click(),
+      f: () =>
+        /** @type {HTMLElement | null} */ (document.querySelector('[data-key="f"]'))?.click(),
     }),
     actions: (model) => actionsOf(model),
     close: (model) => model.close(),
@@ -46,7 +70,14 @@ export function listPage(name) {
 
 /** What a list page knows. */
 export class ListModel {
-  /** @param {Entity} kind @param {Schema} schema @param {Item[]} allTags @param {Schema} companies of a market @param {View} state @param {number} [row] */
+  /**
+   * @param {Entity} kind
+   * @param {Schema} schema
+   * @param {Item[]} allTags
+   * @param {Schema} companies of a market
+   * @param {View} state
+   * @param {number} [row]
+   */
   constructor(kind, schema, allTags, companies, state, row) {
     this.kind = kind;
     this.schema = schema;
@@ -70,23 +101,42 @@ export class ListModel {
       fetch: (page, size, signal) => list(kind.list, body(this.sorted(), page, size), { signal }),
       href: hasPage ? (record) => link(this.pathOf(record)) : undefined,
       onOpen: hasPage ? undefined : (record) => this.peek(record),
-      onCursor: (record) => { if (this.peeked) this.peek(record); },
+      onCursor: (record) => {
+        if (this.peeked) this.peek(record);
+      },
       selectable: Boolean(kind.actions) && may('write'),
       sort: this.sorted().sort || schema.default_sort,
       onSort: (sort) => this.change({ sort }),
       onColumns: () => this.saveColumns(),
       onLoad: (page) => this.loaded(page),
-      onSelect: () => { this.isEverything = false; update(); },
+      onSelect: () => {
+        this.isEverything = false;
+        update();
+      },
       empty: () => this.empty(),
     });
-    this.focused = () => { if (!document.hidden) update(); };
+    this.focused = () => {
+      if (!document.hidden) update();
+    };
     document.addEventListener('visibilitychange', this.focused);
-    void this.table.refresh({ first: row ?? (origin.href === kind.path + encode(state) ? origin.first : (state.page - 1) * 100) }).catch(failed);
+    void this.table
+      .refresh({
+        first:
+          row ??
+          (origin.href === kind.path + encode(state) ? origin.first : (state.page - 1) * 100),
+      })
+      .catch(failed);
   }
 
   close() {
     document.removeEventListener('visibilitychange', this.focused);
-    Object.assign(origin, { path: this.kind.path, href: this.kind.path + encode(this.view), total: this.table.total, ids: this.table.ids(), first: this.table.first });
+    Object.assign(origin, {
+      path: this.kind.path,
+      href: this.kind.path + encode(this.view),
+      total: this.table.total,
+      ids: this.table.ids(),
+      first: this.table.first,
+    });
     this.table.close();
   }
 
@@ -121,34 +171,89 @@ export class ListModel {
     this.peeked = record || null;
     setSearch(encode(this.view, { open: record ? record.id || record.preview_id : '' }));
     update();
-    if (record) void this.names(this.schema.fields.map((f) => f.key), [record]).then(update);
+    if (record)
+      void this.names(
+        this.schema.fields.map((f) => f.key),
+        [record],
+      ).then(update);
   }
 
   /** Shows the record of the address. @param {string | null} id */
   async peekAt(id) {
-    if (id) this.peek((await list(this.kind.list, { filters: [is(this.kind.entity === 'previews' ? 'preview_id' : 'id', id)], page_size: 1 }).catch(() => null))?.data[0]);
+    if (id)
+      this.peek(
+        (
+          await list(this.kind.list, {
+            filters: [is(this.kind.entity === 'previews' ? 'preview_id' : 'id', id)],
+            page_size: 1,
+          }).catch(() => null)
+        )?.data[0],
+      );
   }
 
   columns() {
     /** @type {{key: string, width: number}[]} */
     const saved = session.preferences.columns?.[this.kind.entity] || [];
-    const keys = this.view.cols.length ? this.view.cols : saved.length ? saved.map((c) => c.key) : this.kind.columns;
-    return keys.map((key) => this.column(key, saved.find((c) => c.key === key)?.width)).filter((c) => c !== null);
+    const keys = this.view.cols.length
+      ? this.view.cols
+      : saved.length
+        ? saved.map((c) => c.key)
+        : this.kind.columns;
+    return keys
+      .map((key) => this.column(key, saved.find((c) => c.key === key)?.width))
+      .filter((c) => c !== null);
   }
 
-  /** @param {string} key @param {number} [width] @returns {Column | null} */
+  /**
+   * @param {string} key
+   * @param {number} [width]
+   * @returns {Column | null}
+   */
   column(key, width) {
     const f = this.schema.fields.find((other) => other.key === key);
     const hasName = this.schema.fields.some((other) => other.key === 'name');
-    if (!hasName && (key === 'name' || key === 'last_name')) return { key: 'last_name', label: t('Name'), width: width || 200, sortable: true, view: nameOf };
-    if (key === 'market') return { key, label: t('Market'), width: 420, view: (p) => marketText(p, this.companies) };
-    if (!f && this.kind.entity === 'previews') return { key, label: key === 'people' ? t('People') : t('Companies'), number: true, width: 120, view: (p) => (p.totals ? number(p.totals[key].eligible) : '') };
+    if (!hasName && (key === 'name' || key === 'last_name'))
+      return {
+        key: 'last_name',
+        label: t('Name'),
+        width: width || 200,
+        sortable: true,
+        view: nameOf,
+      };
+    if (key === 'market')
+      return { key, label: t('Market'), width: 420, view: (p) => marketText(p, this.companies) };
+    if (!f && this.kind.entity === 'previews')
+      return {
+        key,
+        label: key === 'people' ? t('People') : t('Companies'),
+        number: true,
+        width: 120,
+        view: (p) => (p.totals ? number(p.totals[key].eligible) : ''),
+      };
     if (!f) return null;
     const isCount = f.type === 'number' || f.key === 'steps';
     return {
-      key, label: f.key === 'contact_count' ? t('Contacts') : labelOf(f), sortable: f.sortable, number: isCount,
-      width: width || (key === 'title' && this.kind.columns[0] === key ? 350 : widths[key] || (isCount ? Math.max(110, 9 * f.label.length + 16) : /^(updated|created)_at$/.test(key) && this.kind.entity !== 'previews' ? 100 : 150)),
-      view: (record) => (key === 'status' && record.held ? heldStatus(record.held) : [this.cell(f, valueAt(record, key)), key === 'status' && record.dry_run && t(', dry run')]),
+      key,
+      label: f.key === 'contact_count' ? t('Contacts') : labelOf(f),
+      sortable: f.sortable,
+      number: isCount,
+      width:
+        width ||
+        (key === 'title' && this.kind.columns[0] === key
+          ? 350
+          : widths[key] ||
+            (isCount
+              ? Math.max(110, 9 * f.label.length + 16)
+              : /^(updated|created)_at$/.test(key) && this.kind.entity !== 'previews'
+                ? 100
+                : 150)),
+      view: (record) =>
+        key === 'status' && record.held
+          ? heldStatus(record.held)
+          : [
+              this.cell(f, valueAt(record, key)),
+              key === 'status' && record.dry_run && t(', dry run'),
+            ],
     };
   }
 
@@ -156,16 +261,27 @@ export class ListModel {
   cell(f, value) {
     if (value === null || value === undefined) return '';
     if (f.key === 'tags') {
-      return value.map((/** @type {string} */ id) => this.tagsByID.get(id)).filter(Boolean)
-        .map((/** @type {Item} */ tag) => html`<span class=${`tag ${tag.color}`}>${tag.name}</span> `);
+      return value
+        .map((/** @type {string} */ id) => this.tagsByID.get(id))
+        .filter(Boolean)
+        .map(
+          (/** @type {Item} */ tag) => html`<span class=${`tag ${tag.color}`}>${tag.name}</span> `,
+        );
     }
     if (f.key === 'steps') return number(value.length);
     if (f.key === 'step_index') return t('Step {n}', { n: value + 1 });
     if (f.key === 'audiences') return value.map((/** @type {Item} */ a) => a.name).join(', ');
-    if ((f.type === 'reference' && !Array.isArray(value)) || f.key === 'company_id') return knownName(value) || '…';
-    if (f.key === 'updated_at' || (f.key === 'created_at' && this.kind.entity !== 'previews')) return ago(value);
-    if (f.key === 'status' || f.key === 'stage' || f.key === 'scoring.heat_score') return status(String(value));
-    return f.key === 'failure_reason' ? words(why(value)) : f.key === 'error' ? because(value) : show(f, value);
+    if ((f.type === 'reference' && !Array.isArray(value)) || f.key === 'company_id')
+      return knownName(value) || '…';
+    if (f.key === 'updated_at' || (f.key === 'created_at' && this.kind.entity !== 'previews'))
+      return ago(value);
+    if (f.key === 'status' || f.key === 'stage' || f.key === 'scoring.heat_score')
+      return status(String(value));
+    return f.key === 'failure_reason'
+      ? words(why(value))
+      : f.key === 'error'
+        ? because(value)
+        : show(f, value);
   }
 
   /** Loads the names of the records that the rows refer to. @param {Page} page */
@@ -173,31 +289,57 @@ export class ListModel {
     this.readAt = Date.now();
     if (!this.isFiltered) this.all = this.table.total;
     update();
-    await this.names(this.table.options.columns.map((c) => c.key), page.data);
+    await this.names(
+      this.table.options.columns.map((c) => c.key),
+      page.data,
+    );
     this.table.draw();
-    if (this.all < 0) this.all = (await list(this.kind.list, { page_size: 1 }).catch(() => null))?.pagination.total_count ?? -1;
+    if (this.all < 0)
+      this.all =
+        (await list(this.kind.list, { page_size: 1 }).catch(() => null))?.pagination.total_count ??
+        -1;
     if (this.table.total === 0 && this.isFiltered) await this.findHints();
     update();
   }
 
-  /** Loads the names of the records that fields refer to. @param {string[]} keys @param {Item[]} records */
+  /**
+   * Loads the names of the records that fields refer to.
+   * @param {string[]} keys
+   * @param {Item[]} records
+   */
   names(keys, records) {
-    return Promise.all(keys.map(async (key) => {
-      const f = this.schema.fields.find((other) => other.key === key);
-      if (key === 'id' || f?.type !== 'reference' && key !== 'company_id') return;
-      await resolveAll(f?.reference || guessReference(key), records.map((record) => valueAt(record, key)).filter((id) => typeof id === 'string')).catch(() => {});
-    }));
+    return Promise.all(
+      keys.map(async (key) => {
+        const f = this.schema.fields.find((other) => other.key === key);
+        if (key === 'id' || (f?.type !== 'reference' && key !== 'company_id')) return;
+        await resolveAll(
+          f?.reference || guessReference(key),
+          records.map((record) => valueAt(record, key)).filter((id) => typeof id === 'string'),
+        ).catch(() => {});
+      }),
+    );
   }
 
   /** For each rule of a view that matches nothing: how many match without it. */
   async findHints() {
     const { rules, where } = this.view;
     const all = where ? [...rules, where] : rules;
-    this.hints = await Promise.all(all.slice(0, 6).map(async (rule) => {
-      const without = { ...this.view, rules: rules.filter((other) => other !== rule), where: rule === where ? null : where, page: 1 };
-      const page = await list(this.kind.list, body(without, 1, 1));
-      return { rule: sentence(rule, this.schema.fields), total: page.pagination.total_count, without };
-    })).catch(() => []);
+    this.hints = await Promise.all(
+      all.slice(0, 6).map(async (rule) => {
+        const without = {
+          ...this.view,
+          rules: rules.filter((other) => other !== rule),
+          where: rule === where ? null : where,
+          page: 1,
+        };
+        const page = await list(this.kind.list, body(without, 1, 1));
+        return {
+          rule: sentence(rule, this.schema.fields),
+          total: page.pagination.total_count,
+          without,
+        };
+      }),
+    ).catch(() => []);
     this.table.draw();
   }
 
@@ -216,26 +358,63 @@ export class ListModel {
     this.hints = [];
     this.isEverything = false;
     this.table.selected.clear();
-    return this.table.refresh({ columns: this.columns(), sort: this.sorted().sort || this.schema.default_sort, first })
-      .catch((error) => { if (error.name !== 'AbortError') failed(error); })
+    return this.table
+      .refresh({
+        columns: this.columns(),
+        sort: this.sorted().sort || this.schema.default_sort,
+        first,
+      })
+      .catch((error) => {
+        if (error.name !== 'AbortError') failed(error);
+      })
       .finally(update);
   }
 
   saveColumns() {
-    const columns = this.table.options.columns.map(({ key, width }) => ({ key: key === 'last_name' ? 'name' : key, width }));
-    prefer('columns', { ...session.preferences.columns, [this.kind.entity]: columns }).catch(failed);
+    const columns = this.table.options.columns.map(({ key, width }) => ({
+      key: key === 'last_name' ? 'name' : key,
+      width,
+    }));
+    prefer('columns', { ...session.preferences.columns, [this.kind.entity]: columns }).catch(
+      failed,
+    );
   }
 
   empty() {
     const { kind } = this;
-    if (!this.isFiltered) return empty(kind.empty, may('write') && html`<span class="buttons">${kind.links?.map(([label, to]) => html`<a class="button" href=${link(to)}>${label}</a>`)}${kind.create && newButton(this)}</span>`);
-    return empty(t('No {kind} matches.', { kind: kind.one }), html`
-      ${this.hints.filter((hint) => hint.total > 0).map((hint) => button(t('Without “{rule}” there are {n}.', { rule: hint.rule, n: hint.total }), () => this.change(hint.without), 'plain'))}
-      ${button(t('Remove all filters'), () => this.change({ q: '', rules: [], where: null }))}`);
+    if (!this.isFiltered)
+      return empty(
+        kind.empty,
+        may('write') &&
+          html`<span class="buttons"
+            >${kind.links?.map(
+              ([label, to]) => html`<a class="button" href=${link(to)}>${label}</a>`,
+            )}${kind.create && newButton(this)}</span
+          >`,
+      );
+    return empty(
+      t('No {kind} matches.', { kind: kind.one }),
+      html` ${this.hints
+        .filter((hint) => hint.total > 0)
+        .map((hint) =>
+          button(
+            t('Without “{rule}” there are {n}.', { rule: hint.rule, n: hint.total }),
+            () => this.change(hint.without),
+            'plain',
+          ),
+        )}
+      ${button(t('Remove all filters'), () => this.change({ q: '', rules: [], where: null }))}`,
+    );
   }
 
   async loadViews() {
-    this.views = (await list('/v1/views/list', { page_size: 200, sort: 'name', filters: [is('entity', this.kind.entity)] })).data;
+    this.views = (
+      await list('/v1/views/list', {
+        page_size: 200,
+        sort: 'name',
+        filters: [is('entity', this.kind.entity)],
+      })
+    ).data;
     update();
   }
 
@@ -252,20 +431,44 @@ const heldStatus = (held) => {
 };
 
 /** The widths of columns that need more or less room than others. @type {Record<string, number>} */
-const widths = { name: 300, title: 250, subject: 300, to: 280, description: 400, website: 220, tags: 180, account_id: 180, country: 120 };
+const widths = {
+  name: 300,
+  title: 250,
+  subject: 300,
+  to: 280,
+  description: 400,
+  website: 220,
+  tags: 180,
+  account_id: 180,
+  country: 120,
+};
 
 /** The label of a field, of a reference that of what it names. @param {Field} f */
-const labelOf = (f) => f.label.replace(f.type === 'reference' || f.key === 'company_id' ? / ID$/ : / (at|index)$|(?<=Template) name$/, '');
+const labelOf = (f) =>
+  f.label.replace(
+    f.type === 'reference' || f.key === 'company_id' ? / ID$/ : / (at|index)$|(?<=Template) name$/,
+    '',
+  );
 
 /** @param {ListModel} model */
-const newButton = (model) => button(t('New {kind}', { kind: model.kind.one }), () => create(model), 'primary');
+const newButton = (model) =>
+  button(t('New {kind}', { kind: model.kind.one }), () => create(model), 'primary');
 
 /** The actions of the page, in the palette too. @param {ListModel} model @returns {Action[]} */
 function actionsOf(model) {
   return [
-    ...(model.kind.canExport ? [{ label: t('Export as CSV'), act: () => exportCSV(model) }, { label: t('Export for Excel'), act: () => exportExcel(model) }] : []),
-    ...(model.kind.actions?.includes('merge') ? [{ label: t('Find duplicates'), act: () => go(`${model.kind.path}/duplicates`) }] : []),
-    ...(model.kind.entity === 'contacts' && may('write') ? [{ label: t('Save as audience…'), act: () => createAudience(model.view) }] : []),
+    ...(model.kind.canExport
+      ? [
+          { label: t('Export as CSV'), act: () => exportCSV(model) },
+          { label: t('Export for Excel'), act: () => exportExcel(model) },
+        ]
+      : []),
+    ...(model.kind.actions?.includes('merge')
+      ? [{ label: t('Find duplicates'), act: () => go(`${model.kind.path}/duplicates`) }]
+      : []),
+    ...(model.kind.entity === 'contacts' && may('write')
+      ? [{ label: t('Save as audience…'), act: () => createAudience(model.view) }]
+      : []),
     { label: t('Copy as request'), act: () => copy(asCurl(model)) },
     { label: t('Refresh'), act: () => model.refresh() },
   ];
@@ -274,58 +477,182 @@ function actionsOf(model) {
 /** The view as a request. @param {ListModel} model */
 function asCurl(model) {
   const json = JSON.stringify(body(model.sorted(), 1, 100)).replaceAll("'", "'\\''");
-  return `curl -s -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' '${location.origin}${model.kind.list}' -d '${json}'`;
+  const headers = `-H "Authorization: Bearer $KEY" -H 'Content-Type: application/json'`;
+  return `curl -s ${headers} '${location.origin}${model.kind.list}' -d '${json}'`;
 }
 
 /** @param {ListModel} model */
 function view(model) {
   const { kind, table, view: state } = model;
-  const count = table.total < 0 ? '' : model.isFiltered && model.all > 0 ? t('{n} of {total}', { n: table.total, total: model.all }) : number(table.total);
+  const count =
+    table.total < 0
+      ? ''
+      : model.isFiltered && model.all > 0
+        ? t('{n} of {total}', { n: table.total, total: model.all })
+        : number(table.total);
   return html`<div class="page list-page">
-    <header class="heading"><h1 tabindex="-1">${kind.title} <span class="soft">${count}</span></h1>
-      ${kind.search && html`<input id="search" class="search" type="search" aria-label=${kind.search} placeholder=${kind.search} dir="auto" .value=${state.q}
-        @input=${(e) => searchSoon(model, e.target.value)}>`}
-      ${may('write') && (kind.links || kind.create) && html`<div class="buttons">${kind.links?.map(([label, to]) => html`<a class=${kind.create ? 'button' : 'button primary'} href=${link(to)}>${label}</a>`)}${kind.create && newButton(model)}</div>`}
+    <header class="heading">
+      <h1 tabindex="-1">${kind.title} <span class="soft">${count}</span></h1>
+      ${
+        kind.search &&
+        html`<input
+          id="search"
+          class="search"
+          type="search"
+          aria-label=${kind.search}
+          placeholder=${kind.search}
+          dir="auto"
+          .value=${state.q}
+          @input=${(e) => searchSoon(model, e.target.value)}
+        />`
+      }
+      ${
+        may('write') &&
+        (kind.links || kind.create) &&
+        html`<div class="buttons">
+          ${kind.links?.map(
+            ([label, to]) =>
+              html`<a class=${kind.create ? 'button' : 'button primary'} href=${link(to)}
+                >${label}</a
+              >`,
+          )}${kind.create && newButton(model)}
+        </div>`
+      }
     </header>
-    ${(state.unknown || []).length > 0 && html`<p class="notice warn">${t('Unknown parts of the address: {parts}', { parts: (state.unknown || []).join(', ') })}</p>`}
-    ${table.damaged > 0 && html`<p class="notice bad">${t('{n} records cannot be read and are left out. The operator can run: prospector check.', { n: table.damaged })}</p>`}
-    <div class="toolbar">${kind.quick && quickViews(model)}
-      ${filterBar({ entity: kind.actions && kind.entity, view: () => model.view, fields: model.schema.fields, onChange: (rules, where) => model.change({ rules, where }) })}
-      <span class="buttons">${kind.entity !== 'previews' && menu(t('Views'), viewItems(model), () => model.loadViews())}${columnsMenu(model)}${menu(t('More'), actionsOf(model).map((a) => html`<button class="item" type="button" @click=${a.act}>${a.label}</button>`))}</span></div>
+    ${
+      (state.unknown || []).length > 0 &&
+      html`<p class="notice warn">
+        ${t('Unknown parts of the address: {parts}', { parts: (state.unknown || []).join(', ') })}
+      </p>`
+    }
+    ${
+      table.damaged > 0 &&
+      html`<p class="notice bad">
+        ${t(
+          '{n} records cannot be read and are left out. The operator can run: prospector check.',
+          { n: table.damaged },
+        )}
+      </p>`
+    }
+    <div class="toolbar">
+      ${kind.quick && quickViews(model)}
+      ${filterBar({
+        entity: kind.actions && kind.entity,
+        view: () => model.view,
+        fields: model.schema.fields,
+        onChange: (rules, where) => model.change({ rules, where }),
+      })}
+      <span class="buttons"
+        >${
+          kind.entity !== 'previews' && menu(t('Views'), viewItems(model), () => model.loadViews())
+        }${columnsMenu(model)}${menu(
+          t('More'),
+          actionsOf(model).map(
+            (a) => html`<button class="item" type="button" @click=${a.act}>${a.label}</button>`,
+          ),
+        )}</span
+      >
+    </div>
     <div class="beside">${table.element}${model.peeked && peekPanel(model, model.peeked)}</div>
-    ${Date.now() - model.readAt > 60_000 && !document.hidden && html`<p class="notice selection">${t('This list is {age} old.', { age: ago(model.readAt) })} ${button(t('Refresh'), () => model.refresh())}</p>`}
+    ${
+      Date.now() - model.readAt > 60_000 &&
+      !document.hidden &&
+      html`<p class="notice selection">
+        ${t('This list is {age} old.', { age: ago(model.readAt) })}
+        ${button(t('Refresh'), () => model.refresh())}
+      </p>`
+    }
     ${selectionBar(model)}
   </div>`;
 }
 
 /** The fields of a record beside the list. @param {ListModel} model @param {Item} record */
 function peekPanel(model, record) {
-  const fields = model.schema.fields.filter((f) => f.key !== 'id' && f.key !== 'body').sort((a, b) => Number(a.read_only) - Number(b.read_only));
-  const value = (/** @type {Field} */ f, v = valueAt(record, f.key)) => (v?.length === 0 ? '' : f.type === 'datetime' ? show(f, v) : model.cell(f, v));
+  const fields = model.schema.fields
+    .filter((f) => f.key !== 'id' && f.key !== 'body')
+    .sort((a, b) => Number(a.read_only) - Number(b.read_only));
+  const value = (/** @type {Field} */ f, v = valueAt(record, f.key)) =>
+    v?.length === 0 ? '' : f.type === 'datetime' ? show(f, v) : model.cell(f, v);
   const href = model.table.options.href?.(record);
-  return beside(nameOf(record), href ? html`<a class="button" href=${href}>${t('Open')}</a>` : record.contact_id && !record.contact_deleted && html`<a class="button" href=${link(`/contacts/${record.contact_id}`)}>${t('Contact')}</a>`,
-    () => model.peek(), html`${record.body && html`<div class="mail wrap" dir="auto">${record.body}</div>`}${pairs(fields.map((f) => [labelOf(f), value(f) || '—']))}`);
+  return beside(
+    nameOf(record),
+    href
+      ? html`<a class="button" href=${href}>${t('Open')}</a>`
+      : record.contact_id &&
+          !record.contact_deleted &&
+          html`<a class="button" href=${link(`/contacts/${record.contact_id}`)}
+            >${t('Contact')}</a
+          >`,
+    () => model.peek(),
+    html`${
+      record.body && html`<div class="mail wrap" dir="auto">${record.body}</div>`
+    }${pairs(fields.map((f) => [labelOf(f), value(f) || '—']))}`,
+  );
 }
 
-/** A way to save this view, which stays in its place while the saved views load, and those. @param {ListModel} model */
-const viewItems = (model) => html`${may('write') && html`<button class="item" type="button" @click=${() => saveView(model)}>${t('Save this view…')}</button>`}
-  ${(model.views || []).map((v) => html`<span class="item"><a class="grow clip" href=${link(model.kind.path + encode(viewOf(v)))} dir="auto">${v.name}</a>
-    ${may('write') && html`<button class="button plain" type="button" aria-label=${t('Delete the view {name}', { name: v.name })} @click=${(e) => { e.target.closest('details').firstElementChild.focus(); void deleteView(model, v); }}>×</button>`}</span>`)}
+/**
+ * A way to save this view, which stays in its place while the saved views load, and those.
+ * @param {ListModel} model
+ */
+const viewItems = (model) =>
+  html`${
+    may('write') &&
+    html`<button class="item" type="button" @click=${() => saveView(model)}>
+      ${t('Save this view…')}
+    </button>`
+  }
+  ${(model.views || []).map(
+    (v) =>
+      html`<span class="item"
+        ><a class="grow clip" href=${link(model.kind.path + encode(viewOf(v)))} dir="auto"
+          >${v.name}</a
+        >
+        ${
+          may('write') &&
+          html`<button
+            class="button plain"
+            type="button"
+            aria-label=${t('Delete the view {name}', { name: v.name })}
+            @click=${(e) => {
+              e.target.closest('details').firstElementChild.focus();
+              void deleteView(model, v);
+            }}
+          >
+            ×
+          </button>`
+        }</span
+      >`,
+  )}
   ${model.views?.length === 0 && soft(t('No views yet.'))}`;
 
 /** @param {Item} v @returns {Partial<View>} */
 function viewOf(v) {
-  return { q: v.searching_rule?.value || '', ...partsOf(v.filtering_rules), sort: v.sort || '', cols: v.columns || [] };
+  return {
+    q: v.searching_rule?.value || '',
+    ...partsOf(v.filtering_rules),
+    sort: v.sort || '',
+    cols: v.columns || [],
+  };
 }
 
 /** @param {ListModel} model */
 function quickViews({ kind }) {
-  const dates = { '{today}': startOfDay(0).toISOString(), '{tomorrow}': startOfDay(1).toISOString() };
-  return tabs((kind.quick || []).map(([label, query]) => {
-    const search = Object.entries(dates).reduce((text, [name, value]) => text.replace(name, value), query && `?${query}`);
-    const isNow = query === kind.path || String(new URLSearchParams(location.search)) === String(new URLSearchParams(search));
-    return [label, query.startsWith('/') ? query : kind.path + search, isNow];
-  }));
+  const dates = {
+    '{today}': startOfDay(0).toISOString(),
+    '{tomorrow}': startOfDay(1).toISOString(),
+  };
+  return tabs(
+    (kind.quick || []).map(([label, query]) => {
+      const search = Object.entries(dates).reduce(
+        (text, [name, value]) => text.replace(name, value),
+        query && `?${query}`,
+      );
+      const isNow =
+        query === kind.path ||
+        String(new URLSearchParams(location.search)) === String(new URLSearchParams(search));
+      return [label, query.startsWith('/') ? query : kind.path + search, isNow];
+    }),
+  );
 }
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -340,11 +667,45 @@ function searchSoon(model, q) {
 /** @param {ListModel} model */
 function columnsMenu(model) {
   const keys = model.table.options.columns.map((c) => (c.key === 'last_name' ? 'name' : c.key));
-  const all = [...new Set([...keys, ...model.schema.fields.map((f) => f.key).filter((key) => key !== 'id')])];
-  return menu(t('Columns'), all.map((key) => html`<span class="item"><label class="check grow"><input type="checkbox" .checked=${keys.includes(key)} ?disabled=${keys[0] === key}
-      @change=${(e) => setColumns(model, e.target.checked ? [...keys, key] : keys.filter((other) => other !== key))}>
-      ${key === 'name' ? t('Name') : model.schema.fields.find((f) => f.key === key)?.label || words(key)}</label>
-    ${keys.indexOf(key) > 1 && html`<button class="button plain" type="button" aria-label=${t('Move to the left')} @click=${() => setColumns(model, moved(keys, key))}>←</button>`}</span>`));
+  const all = [
+    ...new Set([...keys, ...model.schema.fields.map((f) => f.key).filter((key) => key !== 'id')]),
+  ];
+  return menu(
+    t('Columns'),
+    all.map(
+      (key) =>
+        html`<span class="item"
+          ><label class="check grow"
+            ><input
+              type="checkbox"
+              .checked=${keys.includes(key)}
+              ?disabled=${keys[0] === key}
+              @change=${(e) =>
+                setColumns(
+                  model,
+                  e.target.checked ? [...keys, key] : keys.filter((other) => other !== key),
+                )}
+            />
+            ${
+              key === 'name'
+                ? t('Name')
+                : model.schema.fields.find((f) => f.key === key)?.label || words(key)
+            }</label
+          >
+          ${
+            keys.indexOf(key) > 1 &&
+            html`<button
+              class="button plain"
+              type="button"
+              aria-label=${t('Move to the left')}
+              @click=${() => setColumns(model, moved(keys, key))}
+            >
+              ←
+            </button>`
+          }</span
+        >`,
+    ),
+  );
 }
 
 /** @param {string[]} keys @param {string} key */
@@ -366,9 +727,34 @@ function setColumns(model, cols) {
 function selectionBar(model) {
   const { table, kind } = model;
   /** @type {[string, string][]} */
-  const all = [['done', t('Mark as done')], ['campaign', t('Campaign…')], ['audience', t('Audience…')], ['tag', t('Tags…')], ['edit', t('Change a field…')], ['merge', t('Merge…')], ['delete', t('Delete…')]];
+  const all = [
+    ['done', t('Mark as done')],
+    ['campaign', t('Campaign…')],
+    ['audience', t('Audience…')],
+    ['tag', t('Tags…')],
+    ['edit', t('Change a field…')],
+    ['merge', t('Merge…')],
+    ['delete', t('Delete…')],
+  ];
   const n = model.isEverything ? 0 : table.selected.size;
-  const possible = all.filter(([action]) => kind.actions?.includes(action) && (action !== 'merge' || n > 1 && n <= 10));
-  return selected(model, () => html`${possible.map(([action, label]) => button(label, () => actions[action](model), action === 'delete' ? 'danger' : ''))}
-      ${button(t('Clear'), () => { table.clearSelection(); model.isEverything = false; update(); }, 'plain')}`, true);
+  const possible = all.filter(
+    ([action]) => kind.actions?.includes(action) && (action !== 'merge' || (n > 1 && n <= 10)),
+  );
+  return selected(
+    model,
+    () =>
+      html`${possible.map(([action, label]) =>
+        button(label, () => actions[action](model), action === 'delete' ? 'danger' : ''),
+      )}
+      ${button(
+        t('Clear'),
+        () => {
+          table.clearSelection();
+          model.isEverything = false;
+          update();
+        },
+        'plain',
+      )}`,
+    true,
+  );
 }

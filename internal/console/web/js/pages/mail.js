@@ -31,14 +31,24 @@ export const loadMail = (signal) => get('/v1/mail/status', { signal });
 /** The state of mail in a word and a sentence. @param {Item} mail */
 function summary({ transport, status: now, stage, retry_at }) {
   if (transport === 'outbox')
-    return [status('captured'), t('Emails are kept in the outbox, and nothing is sent. An operator sets up a mail server.')];
+    return [
+      status('captured'),
+      t('Emails are kept in the outbox, and nothing is sent. An operator sets up a mail server.'),
+    ];
   if (now === 'delivery_unknown')
-    return [status('failed', t('not confirmed')), t('The mail server took emails and did not confirm them. Campaigns are held until somebody releases them.')];
+    return [
+      status('failed', t('not confirmed')),
+      t(
+        'The mail server took emails and did not confirm them. Campaigns are held until somebody releases them.',
+      ),
+    ];
   if (now !== 'ok')
     return [
       status('failed', t('does not work')),
       stage
-        ? t('Emails wait. The mail server fails at this stage: {stage}.', { stage: stageName(stage) })
+        ? t('Emails wait. The mail server fails at this stage: {stage}.', {
+            stage: stageName(stage),
+          })
         : t('Emails wait until the mail server answers again.'),
       retry_at && t('The next attempt is at {when}.', { when: dateTime(retry_at) }),
     ];
@@ -54,7 +64,12 @@ export function mailView(mail) {
       [t('Mail server'), word],
       [t('Now'), sentences.filter(Boolean).join(' ')],
       [t('On their way'), tn(mail.in_flight, '1 email', '{n} emails')],
-      [t('Held'), held ? html`<a href=${link('/campaigns')}>${tn(held, '1 campaign', '{n} campaigns')}</a>` : t('no campaign')],
+      [
+        t('Held'),
+        held
+          ? html`<a href=${link('/campaigns')}>${tn(held, '1 campaign', '{n} campaigns')}</a>`
+          : t('no campaign'),
+      ],
     ])}
     ${may('admin') && html`<p class="buttons">${button(t('Send a test…'), test, 'primary')}</p>`}
   </section>`;
@@ -70,7 +85,9 @@ async function test() {
         name: 'to',
         label: t('Send to'),
         type: 'email',
-        help: t('Without an address the test only connects and signs in. A test message counts for your daily cap.'),
+        help: t(
+          'Without an address the test only connects and signs in. A test message counts for your daily cap.',
+        ),
       }),
     submit: ({ values, key }) => post('/v1/mail/test', values.to ? { to: values.to } : {}, { key }),
   });
@@ -83,15 +100,23 @@ async function test() {
 function outcome(passed, close) {
   const last = passed[passed.length - 1];
   const isCaptured = last.stage === 'transport';
-  const title = last.ok ? t('The test succeeded') : t('The test failed: {stage}', { stage: stageName(last.stage) });
+  const title = last.ok
+    ? t('The test succeeded')
+    : t('The test failed: {stage}', { stage: stageName(last.stage) });
   return html`<div class="panel">
     <h2>${isCaptured ? t('There is no mail server') : title}</h2>
-    ${isCaptured
-      ? html`<p>${t('Emails are kept in the outbox, so nothing was sent.')}</p>`
-      : table(
-          [t('Stage'), t('Result'), t('Answer of the server')],
-          passed.map(({ stage, ok, detail }) => [stageName(stage), ok ? status('sent', t('done')) : status('failed'), detail || '—']),
-        )}
+    ${
+      isCaptured
+        ? html`<p>${t('Emails are kept in the outbox, so nothing was sent.')}</p>`
+        : table(
+            [t('Stage'), t('Result'), t('Answer of the server')],
+            passed.map(({ stage, ok, detail }) => [
+              stageName(stage),
+              ok ? status('sent', t('done')) : status('failed'),
+              detail || '—',
+            ]),
+          )
+    }
     <div class="buttons">${button(t('Done'), close, 'primary')}</div>
   </div>`;
 }

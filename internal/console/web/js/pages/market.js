@@ -5,7 +5,19 @@ import { bars } from '../components/chart.js';
 import { confirm, form, FormState } from '../components/dialog.js';
 import { field, nameOf, optionsOf, yesNo } from '../components/field.js';
 import { filterBar, marketText, sentence } from '../components/filter.js';
-import { beside, button, empty, heading, pairs, section, selected, soft, status, tabs, toast } from '../components/parts.js';
+import {
+  beside,
+  button,
+  empty,
+  heading,
+  pairs,
+  section,
+  selected,
+  soft,
+  status,
+  tabs,
+  toast,
+} from '../components/parts.js';
 import { column, Table } from '../components/table.js';
 import { html } from '../dom.js';
 import { followImport, followPreview, importResult } from '../foot.js';
@@ -21,37 +33,164 @@ const other = ['titles', 'not', 'ask', 'answer'];
 export const marketPage = {
   title: () => t('New market'),
   async load({ search }, signal) {
-    const [schema, balance, fields] = await Promise.all([schemaOf('companies'), get('/v1/tam/balance', { signal }), getPage('/v1/fields', { signal })]);
-    const model = { view: decode(search, other), titles: search.get('titles') || '', not: search.get('not') || '', schema, balance, signals: fields.data.filter((f) => f.ai), funnel: [], estimate: null, run: 0, key: '', form: new FormState({ ask: search.get('ask'), answer: search.get('answer') }) };
+    const [schema, balance, fields] = await Promise.all([
+      schemaOf('companies'),
+      get('/v1/tam/balance', { signal }),
+      getPage('/v1/fields', { signal }),
+    ]);
+    const model = {
+      view: decode(search, other),
+      titles: search.get('titles') || '',
+      not: search.get('not') || '',
+      schema,
+      balance,
+      signals: fields.data.filter((f) => f.ai),
+      funnel: [],
+      estimate: null,
+      run: 0,
+      key: '',
+      form: new FormState({ ask: search.get('ask'), answer: search.get('answer') }),
+    };
     model.form.draw = () => changed(model);
     model.key = newKey();
     void count(model);
     return model;
   },
   keys: (model) => ({ 'Ctrl Enter': () => void prepare(model) }),
-  view: (model) => html`<div class="page">
-    ${heading({ title: t('New market'), note: model.estimate && model.funnel.length > 1 ? tn(model.estimate.companies, '{n} company', '{n} companies') + (model.form.values.ask ? t(' · research of at most {n}', { n: model.estimate.companies }) : '') : '\u00a0', actions: may('write') && button(t('Prepare Preview'), () => prepare(model), 'primary') })}
-    <div class="two"><div class="section">
-        ${section(t('Companies'), html`${filterBar({ view: () => model.view, fields: model.schema.fields, onChange: (rules, where) => { Object.assign(model.view, { rules, where }); changed(model); } })}
-          ${input('market-q', t('Words in the description'), model.view.q, (v) => { model.view.q = v; changed(model); })}`)}
-        ${section(t('People'), html`${input('market-titles', t('Titles with any of these words'), model.titles, (v) => { model.titles = v; changed(model); }, t('chief, vp'))}
-          ${input('market-not', t('but none of these'), model.not, (v) => { model.not = v; changed(model); }, t('assistant'))}`)}
-        ${section(t('Question'), model.signals.length === 0 ? soft(html`${t('No AI-filled field of accounts asks a question.')} <a href=${link('/settings/fields')}>${t('Fields')}</a>`) : html`<div class="columns">
-          ${field(model.form, { name: 'ask', label: t('To be answered for each company'), options: model.signals.map((/** @type {Item} */ f) => ({ value: f.id, label: f.ai.question })) })}
-          ${model.form.values.ask && field(model.form, { name: 'answer', label: t('The answer must be'), ...answerOf(model) })}</div>`)}</div>
-      ${section(t('Funnel'), html`${!model.view.rules.length && !model.view.where && !model.view.q && soft(t('Describe companies first. Counts appear as you type.'))}
-        ${bars(model.funnel)}${model.estimate?.truncated && html`<p class="notice warn">${firstOf(model.estimate)}</p>`}${model.funnel[0]?.value === 0 && html`<p class="notice warn">${t('The catalogue is empty. The operator fills it with: prospector catalog import.')}</p>`}
-        ${model.balance.accounts.remaining !== null && html`<p class="soft">${t('{n} accounts left this month', { n: model.balance.accounts.remaining })}</p>`}`)}</div></div>`,
+  view: (model) =>
+    html`<div class="page">
+      ${heading({
+        title: t('New market'),
+        note:
+          model.estimate && model.funnel.length > 1
+            ? tn(model.estimate.companies, '{n} company', '{n} companies') +
+              (model.form.values.ask
+                ? t(' · research of at most {n}', { n: model.estimate.companies })
+                : '')
+            : '\u00a0',
+        actions: may('write') && button(t('Prepare Preview'), () => prepare(model), 'primary'),
+      })}
+      <div class="two">
+        <div class="section">
+          ${section(
+            t('Companies'),
+            html`${filterBar({
+              view: () => model.view,
+              fields: model.schema.fields,
+              onChange: (rules, where) => {
+                Object.assign(model.view, { rules, where });
+                changed(model);
+              },
+            })}
+            ${input('market-q', t('Words in the description'), model.view.q, (v) => {
+              model.view.q = v;
+              changed(model);
+            })}`,
+          )}
+          ${section(
+            t('People'),
+            html`${input(
+              'market-titles',
+              t('Titles with any of these words'),
+              model.titles,
+              (v) => {
+                model.titles = v;
+                changed(model);
+              },
+              t('chief, vp'),
+            )}
+            ${input(
+              'market-not',
+              t('but none of these'),
+              model.not,
+              (v) => {
+                model.not = v;
+                changed(model);
+              },
+              t('assistant'),
+            )}`,
+          )}
+          ${section(
+            t('Question'),
+            model.signals.length === 0
+              ? soft(
+                  html`${t('No AI-filled field of accounts asks a question.')}
+                    <a href=${link('/settings/fields')}>${t('Fields')}</a>`,
+                )
+              : html`<div class="columns">
+                  ${field(model.form, {
+                    name: 'ask',
+                    label: t('To be answered for each company'),
+                    options: model.signals.map((/** @type {Item} */ f) => ({
+                      value: f.id,
+                      label: f.ai.question,
+                    })),
+                  })}
+                  ${
+                    model.form.values.ask &&
+                    field(model.form, {
+                      name: 'answer',
+                      label: t('The answer must be'),
+                      ...answerOf(model),
+                    })
+                  }
+                </div>`,
+          )}
+        </div>
+        ${section(
+          t('Funnel'),
+          html`${
+            !model.view.rules.length &&
+            !model.view.where &&
+            !model.view.q &&
+            soft(t('Describe companies first. Counts appear as you type.'))
+          }
+          ${bars(model.funnel)}${
+            model.estimate?.truncated && html`<p class="notice warn">${firstOf(model.estimate)}</p>`
+          }${
+            model.funnel[0]?.value === 0 &&
+            html`<p class="notice warn">
+              ${t('The catalogue is empty. The operator fills it with: prospector catalog import.')}
+            </p>`
+          }
+          ${
+            model.balance.accounts.remaining !== null &&
+            html`<p class="soft">
+              ${t('{n} accounts left this month', { n: model.balance.accounts.remaining })}
+            </p>`
+          }`,
+        )}
+      </div>
+    </div>`,
 };
 
-/** @param {string} id @param {string} label @param {string} value @param {(value: string) => void} set @param {string} [placeholder] */
-const input = (id, label, value, set, placeholder) => html`<div class="field"><label for=${id}>${label}</label><input id=${id} type="text" dir="auto" placeholder=${placeholder} .value=${value} @input=${(e) => set(e.target.value)}></div>`;
+/**
+ * @param {string} id
+ * @param {string} label
+ * @param {string} value
+ * @param {(value: string) => void} set
+ * @param {string} [placeholder]
+ */
+const input = (id, label, value, set, placeholder) =>
+  html`<div class="field">
+    <label for=${id}>${label}</label
+    ><input
+      id=${id}
+      type="text"
+      dir="auto"
+      placeholder=${placeholder}
+      .value=${value}
+      @input=${(e) => set(e.target.value)}
+    />
+  </div>`;
 
 /** The input of the answer. @param {Item} model */
 function answerOf(model) {
   const signal = model.signals.find((/** @type {Item} */ f) => f.id === model.form.values.ask);
   if (signal?.data_type === 'boolean') return { required: true, options: yesNo() };
-  return signal?.allowed_values.length ? { required: true, options: optionsOf(signal.allowed_values) } : { type: signal?.data_type };
+  return signal?.allowed_values.length
+    ? { required: true, options: optionsOf(signal.allowed_values) }
+    : { type: signal?.data_type };
 }
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -61,7 +200,12 @@ let timer;
 function changed(model) {
   model.key = newKey(); // another market is another Preview
   const { ask, answer } = model.form.values;
-  setSearch(encode({ ...model.view, page: 1 }, { titles: model.titles, not: model.not, ask, answer: ask && answer }));
+  setSearch(
+    encode(
+      { ...model.view, page: 1 },
+      { titles: model.titles, not: model.not, ask, answer: ask && answer },
+    ),
+  );
   clearTimeout(timer);
   timer = setTimeout(() => void count(model), 250);
   update();
@@ -74,9 +218,22 @@ function requestOf(model) {
   const people = { include_keywords: listOf(model.titles), exclude_keywords: listOf(model.not) };
   return {
     request_id: model.key,
-    company_filters: { ...(filters ? { filtering_rules: { filters } } : {}), ...(model.view.q ? { searching_rule: { value: model.view.q } } : {}) },
-    ...(ask ? { qualifier_signal_id: ask, qualifier_rule: { operator: 'equals', value: answer === 'true' ? true : answer === 'false' ? false : answer } } : {}),
-    ...(people.include_keywords.length + people.exclude_keywords.length ? { contact_filters: people, exclude_companies_without_titles: true } : {}),
+    company_filters: {
+      ...(filters ? { filtering_rules: { filters } } : {}),
+      ...(model.view.q ? { searching_rule: { value: model.view.q } } : {}),
+    },
+    ...(ask
+      ? {
+          qualifier_signal_id: ask,
+          qualifier_rule: {
+            operator: 'equals',
+            value: answer === 'true' ? true : answer === 'false' ? false : answer,
+          },
+        }
+      : {}),
+    ...(people.include_keywords.length + people.exclude_keywords.length
+      ? { contact_filters: people, exclude_companies_without_titles: true }
+      : {}),
   };
 }
 
@@ -85,11 +242,23 @@ async function count(model) {
   const run = ++model.run;
   const { q } = model.view;
   const rules = selection(model.view).filters || [];
-  const levels = [{ label: t('Catalogue'), body: {} }, ...rules.map((rule, i) => ({ label: sentence(rule, model.schema.fields), body: { filters: rules.slice(0, i + 1) } })), ...(q ? [{ label: t('“{words}”', { words: q }), body: { filters: rules, search: q } }] : [])];
+  const levels = [
+    { label: t('Catalogue'), body: {} },
+    ...rules.map((rule, i) => ({
+      label: sentence(rule, model.schema.fields),
+      body: { filters: rules.slice(0, i + 1) },
+    })),
+    ...(q ? [{ label: t('“{words}”', { words: q }), body: { filters: rules, search: q } }] : []),
+  ];
   const estimate = post('/v1/tam/preview/estimate', requestOf(model)).catch(() => null);
-  const pages = await Promise.all(levels.map(({ body }) => list('/v1/companies/list', { ...body, page_size: 1 }))).catch((error) => toast(error.message, { bad: true }));
+  const pages = await Promise.all(
+    levels.map(({ body }) => list('/v1/companies/list', { ...body, page_size: 1 })),
+  ).catch((error) => toast(error.message, { bad: true }));
   if (run !== model.run || !pages) return;
-  model.funnel = pages.map((page, i) => ({ label: levels[i].label, value: page.pagination.total_count }));
+  model.funnel = pages.map((page, i) => ({
+    label: levels[i].label,
+    value: page.pagination.total_count,
+  }));
   model.estimate = await estimate;
   update();
 }
@@ -102,7 +271,15 @@ async function prepare(model) {
     return update();
   }
   const { request_id, company_filters, ...others } = requestOf(model);
-  if (![company_filters, others].some((part) => Object.keys(part).length) && !await confirm({ title: t('Prepare a Preview of all companies?'), text: model.estimate && firstOf(model.estimate), action: t('Prepare Preview') })) return;
+  if (
+    ![company_filters, others].some((part) => Object.keys(part).length) &&
+    !(await confirm({
+      title: t('Prepare a Preview of all companies?'),
+      text: model.estimate && firstOf(model.estimate),
+      action: t('Prepare Preview'),
+    }))
+  )
+    return;
   try {
     const made = await post('/v1/tam/preview', requestOf(model), { key: model.key });
     await go(`/previews/${made.preview_id}`);
@@ -112,18 +289,41 @@ async function prepare(model) {
 }
 
 /** How many companies a Preview has, of those that match. @param {any} part */
-const firstOf = ({ truncated, available_total: all, companies, result }) => (truncated ? t('A Preview takes the first {n} of {all} companies that match.', { n: companies ?? result.accounts.matched, all }) : tn(all, '{n} company matches.', '{n} companies match.'));
+const firstOf = ({ truncated, available_total: all, companies, result }) =>
+  truncated
+    ? t('A Preview takes the first {n} of {all} companies that match.', {
+        n: companies ?? result.accounts.matched,
+        all,
+      })
+    : tn(all, '{n} company matches.', '{n} companies match.');
 
 /** What an Import of a Preview brings. @param {Item} preview */
-const importOf = ({ result: { accounts, contacts } }) => (accounts.new ? tn(accounts.new, 'Import {n} new company', 'Import {n} new companies') : contacts.new ? tn(contacts.new, 'Import {n} new person', 'Import {n} new people') : t('Import'));
+const importOf = ({ result: { accounts, contacts } }) =>
+  accounts.new
+    ? tn(accounts.new, 'Import {n} new company', 'Import {n} new companies')
+    : contacts.new
+      ? tn(contacts.new, 'Import {n} new person', 'Import {n} new people')
+      : t('Import');
 
 /** @type {PageModule} */
 export const previewPage = {
   title: () => t('Preview'),
   async load({ args, search, row }, signal) {
     const path = `/v1/tam/preview/${args.id}`;
-    const [preview, schema] = await Promise.all([get(`${path}?page_size=1`, { signal }), schemaOf('companies')]);
-    const model = { path, preview, schema, kind: search.get('kind') || 'company', reason: search.get('reason') || '', open: search.get('open') || '', table: /** @type {any} */ (null), imported: /** @type {Item | null} */ (null) };
+    const [preview, schema] = await Promise.all([
+      get(`${path}?page_size=1`, { signal }),
+      schemaOf('companies'),
+    ]);
+    const model = {
+      path,
+      preview,
+      schema,
+      kind: search.get('kind') || 'company',
+      reason: search.get('reason') || '',
+      open: search.get('open') || '',
+      table: /** @type {any} */ (null),
+      imported: /** @type {Item | null} */ (null),
+    };
     if (preview.status === 'PREPARING') followPreview(args.id);
     if (preview.operation_id) {
       model.imported = await get(`/v1/tam/imports/${preview.operation_id}`, { signal });
@@ -137,20 +337,84 @@ export const previewPage = {
     return model;
   },
   close: (model) => model.table?.close(),
-  keys: (model) => (model.table ? { ...model.table.keys((/** @type {Item} */ m) => peek(model, m)), o: () => peek(model, !model.open && model.table.record(model.table.cursor)), Escape: () => peek(model), Delete: () => void exclude(model) } : {}),
+  keys: (model) =>
+    model.table
+      ? {
+          ...model.table.keys((/** @type {Item} */ m) => peek(model, m)),
+          o: () => peek(model, !model.open && model.table.record(model.table.cursor)),
+          Escape: () => peek(model),
+          Delete: () => void exclude(model),
+        }
+      : {},
   view: (model) => {
     const { preview: p } = model;
     const isReady = p.status === 'READY';
     return html`<div class="page list-page">
-      ${heading({ up: ['/previews', t('Previews')], title: html`${t('Preview')} <span class="soft">${dateTime(p.created_at)}</span>`, note: marketText(p, model.schema.fields), actions: may('write') && html`
-        ${p.status !== 'PREPARING' && button(t('Delete…'), () => deletePreview(model), 'danger')}
-        ${isReady && !p.operation_id && button(`${importOf(p)}…`, () => take(model), 'primary')}` })}
-      ${p.status === 'PREPARING' && html`<p class="notice">${t('The Preview is being prepared.')}</p>`}
-      ${['FAILED', 'CANCELLED'].includes(p.status) && html`<p class="notice bad"><span class="grow">${p.failure_reason ? t('The Preview failed: {why}.', { why: why(p.failure_reason) }) : t('The Preview was cancelled.')}</span>
-        ${may('write') && html`${button(t('Try again'), () => again(p.request))}<a class="button" href=${link(`/market${marketOf(p.request)}`)}>${t('Change the market')}</a>`}</p>`}
-      ${model.imported && html`<p class=${model.imported.status === 'failed' ? 'notice bad' : 'notice good'}><span class="grow">${model.imported.result || t('This Preview is being imported.')}</span>${['accounts', 'contacts'].map((name) => model.imported?.finished_at && model.imported[name].created > 0 && html`<a class="button" href=${link(`/${name}${madeBy('tam_import', model.imported)}`)}>${t('Show {kind}', { kind: name })}</a>`)}</p>`}
-      ${p.truncated && isReady && html`<p class="notice warn">${firstOf(p)}</p>`}${isReady && funnel(model)}${isReady && html`<div class="beside">${model.table.element}${member(model)}</div>`}
-      ${isReady && selected(model, (n) => button(tn(n, 'Exclude {n} company…', 'Exclude {n} companies…'), () => exclude(model), 'danger'))}</div>`;
+      ${heading({
+        up: ['/previews', t('Previews')],
+        title: html`${t('Preview')} <span class="soft">${dateTime(p.created_at)}</span>`,
+        note: marketText(p, model.schema.fields),
+        actions:
+          may('write') &&
+          html` ${
+            p.status !== 'PREPARING' && button(t('Delete…'), () => deletePreview(model), 'danger')
+          }
+          ${isReady && !p.operation_id && button(`${importOf(p)}…`, () => take(model), 'primary')}`,
+      })}
+      ${
+        p.status === 'PREPARING' &&
+        html`<p class="notice">${t('The Preview is being prepared.')}</p>`
+      }
+      ${
+        ['FAILED', 'CANCELLED'].includes(p.status) &&
+        html`<p class="notice bad">
+          <span class="grow"
+            >${
+              p.failure_reason
+                ? t('The Preview failed: {why}.', { why: why(p.failure_reason) })
+                : t('The Preview was cancelled.')
+            }</span
+          >
+          ${
+            may('write') &&
+            html`${button(t('Try again'), () => again(p.request))}<a
+                class="button"
+                href=${link(`/market${marketOf(p.request)}`)}
+                >${t('Change the market')}</a
+              >`
+          }
+        </p>`
+      }
+      ${
+        model.imported &&
+        html`<p class=${model.imported.status === 'failed' ? 'notice bad' : 'notice good'}>
+          <span class="grow">${model.imported.result || t('This Preview is being imported.')}</span
+          >${['accounts', 'contacts'].map(
+            (name) =>
+              model.imported?.finished_at &&
+              model.imported[name].created > 0 &&
+              html`<a class="button" href=${link(`/${name}${madeBy('tam_import', model.imported)}`)}
+                >${t('Show {kind}', { kind: name })}</a
+              >`,
+          )}
+        </p>`
+      }
+      ${
+        p.truncated && isReady && html`<p class="notice warn">${firstOf(p)}</p>`
+      }${isReady && funnel(model)}${
+        isReady && html`<div class="beside">${model.table.element}${member(model)}</div>`
+      }
+      ${
+        isReady &&
+        selected(model, (n) =>
+          button(
+            tn(n, 'Exclude {n} company…', 'Exclude {n} companies…'),
+            () => exclude(model),
+            'danger',
+          ),
+        )
+      }
+    </div>`;
   },
 };
 
@@ -161,15 +425,32 @@ async function again(market) {
   await go(`/previews/${made.preview_id}`);
 }
 
-/** The address of a market, as far as the page of markets can show it. @param {Item} r the request of a Preview */
+/**
+ * The address of a market, as far as the page of markets can show it.
+ * @param {Item} r the request of a Preview
+ */
 function marketOf(r) {
-  return encode({ q: r.company_filters.searching_rule?.value, ...partsOf(r.company_filters.filtering_rules) }, {
-    titles: r.contact_filters?.include_keywords?.join(', '), not: r.contact_filters?.exclude_keywords?.join(', '), ask: r.qualifier_signal_id, answer: r.qualifier_signal_id && String(r.qualifier_rule?.value ?? '') });
+  return encode(
+    { q: r.company_filters.searching_rule?.value, ...partsOf(r.company_filters.filtering_rules) },
+    {
+      titles: r.contact_filters?.include_keywords?.join(', '),
+      not: r.contact_filters?.exclude_keywords?.join(', '),
+      ask: r.qualifier_signal_id,
+      answer: r.qualifier_signal_id && String(r.qualifier_rule?.value ?? ''),
+    },
+  );
 }
 
 /** @param {Item} model */
 async function deletePreview(model) {
-  if (!await confirm({ text: t('Accounts and contacts that it brought stay.'), action: t('Delete the Preview'), danger: true })) return;
+  if (
+    !(await confirm({
+      text: t('Accounts and contacts that it brought stay.'),
+      action: t('Delete the Preview'),
+      danger: true,
+    }))
+  )
+    return;
   await remove(model.path);
   await go('/previews');
 }
@@ -181,19 +462,72 @@ const eligible = 'ELIGIBLE';
 function funnel({ preview: p, path, kind, reason }) {
   const counts = kind === 'company' ? p.result.accounts : p.result.contacts;
   const at = link(`/previews/${path.split('/').at(-1)}?kind=${kind}`);
-  return html`<section class="section">${tabs(['company', 'person'].map((k) => [k === 'company' ? t('Companies') : t('People'), `/previews/${p.preview_id}?kind=${k}`, k === kind]))}
-    ${bars([{ label: t('Matched'), value: counts.matched }, ...Object.entries(counts.exclusions).filter(([, n]) => n > 0).map(([excluded, n]) => ({ label: words(why(excluded)), value: n, text: `−${number(n)}`, className: 'fill-soft', action: html`<a href=${`${at}&reason=${excluded}`}>${t('Show')}</a>` })),
-      ...(counts.duplicate_source_rows ? [{ label: t('Duplicate rows'), value: counts.duplicate_source_rows, text: `−${number(counts.duplicate_source_rows)}`, className: 'fill-soft' }] : []),
-      { label: t('Eligible'), value: counts.eligible, className: 'fill-good', action: html`<a href=${`${at}&reason=${eligible}`}>${t('Show')}</a> ${soft(t('{n} new', { n: counts.new }))}` }])}
+  return html`<section class="section">
+    ${tabs(
+      ['company', 'person'].map((k) => [
+        k === 'company' ? t('Companies') : t('People'),
+        `/previews/${p.preview_id}?kind=${k}`,
+        k === kind,
+      ]),
+    )}
+    ${bars([
+      { label: t('Matched'), value: counts.matched },
+      ...Object.entries(counts.exclusions)
+        .filter(([, n]) => n > 0)
+        .map(([excluded, n]) => ({
+          label: words(why(excluded)),
+          value: n,
+          text: `−${number(n)}`,
+          className: 'fill-soft',
+          action: html`<a href=${`${at}&reason=${excluded}`}>${t('Show')}</a>`,
+        })),
+      ...(counts.duplicate_source_rows
+        ? [
+            {
+              label: t('Duplicate rows'),
+              value: counts.duplicate_source_rows,
+              text: `−${number(counts.duplicate_source_rows)}`,
+              className: 'fill-soft',
+            },
+          ]
+        : []),
+      {
+        label: t('Eligible'),
+        value: counts.eligible,
+        className: 'fill-good',
+        action: html`<a href=${`${at}&reason=${eligible}`}>${t('Show')}</a>
+          ${soft(t('{n} new', { n: counts.new }))}`,
+      },
+    ])}
     ${kind === 'company' && html`<p class="soft">${price(p)}</p>`}
-    ${reason && html`<p class="chips"><span class="chip on">${reason === eligible ? t('Eligible') : words(why(reason))} <a href=${at} aria-label=${t('Show all')}>×</a></span></p>`}</section>`;
+    ${
+      reason &&
+      html`<p class="chips">
+        <span class="chip on"
+          >${reason === eligible ? t('Eligible') : words(why(reason))}
+          <a href=${at} aria-label=${t('Show all')}>×</a></span
+        >
+      </p>`
+    }
+  </section>`;
 }
 
 /** What the research of a Preview costs. @param {Item} preview */
-const price = ({ research }, cost = research?.question && research.cost) => (cost ? tn(cost.companies ?? 0, 'Research of {n} company: {credits} credits', 'Research of {n} companies: {credits} credits', { credits: cost.actual_ai_signal_credits ?? cost.estimated_ai_signal_credits ?? 0 }) : t('Without a question, a Preview costs nothing.'));
+const price = ({ research }, cost = research?.question && research.cost) =>
+  cost
+    ? tn(
+        cost.companies ?? 0,
+        'Research of {n} company: {credits} credits',
+        'Research of {n} companies: {credits} credits',
+        { credits: cost.actual_ai_signal_credits ?? cost.estimated_ai_signal_credits ?? 0 },
+      )
+    : t('Without a question, a Preview costs nothing.');
 
 /** @param {Item} m */
-const reasonOf = (m) => m.exclusion_reason || m.preparation_exclusion_reason || (m.is_duplicate_source_row ? 'DUPLICATE_ROW' : 'NOT_SELECTED');
+const reasonOf = (m) =>
+  m.exclusion_reason ||
+  m.preparation_exclusion_reason ||
+  (m.is_duplicate_source_row ? 'DUPLICATE_ROW' : 'NOT_SELECTED');
 
 /** @param {Item} m */
 const evidenceOf = ({ qualification: q }) => q?.evidence || words(why(q?.reason));
@@ -201,17 +535,48 @@ const evidenceOf = ({ qualification: q }) => q?.evidence || words(why(q?.reason)
 /** @param {Item} model */
 function members(model) {
   return new Table({
-    label: t('Members'), selectable: may('write') && model.kind === 'company', onSelect: update,
+    label: t('Members'),
+    selectable: may('write') && model.kind === 'company',
+    onSelect: update,
     fetch: async (page, size, signal) => {
-      const q = new URLSearchParams({ kind: model.kind, current_page: String(page), page_size: String(size), ...(model.reason === eligible ? { selected: 'true' } : model.reason ? { reason: model.reason } : {}) });
+      const q = new URLSearchParams({
+        kind: model.kind,
+        current_page: String(page),
+        page_size: String(size),
+        ...(model.reason === eligible
+          ? { selected: 'true' }
+          : model.reason
+            ? { reason: model.reason }
+            : {}),
+      });
       const { body } = await request('GET', `${model.path}/members?${q}`, undefined, { signal });
-      return { data: body.data.members.map((/** @type {Item} */ m) => ({ ...m, id: m.member_id })), pagination: body.data.pagination_meta, meta: body.meta };
+      return {
+        data: body.data.members.map((/** @type {Item} */ m) => ({ ...m, id: m.member_id })),
+        pagination: body.data.pagination_meta,
+        meta: body.meta,
+      };
     },
-    columns: [column('name', t('Name'), 220, (m) => nameOf(m.data)), column('what', model.kind === 'company' ? t('Industry') : t('Title'), 200, (m) => m.data.industry || m.data.title || ''),
-      column('state', t('Status'), 310, (m) => (m.selected ? status('ready', m.existing ? t('Exists already') : t('Eligible')) : status('open', words(why(reasonOf(m)))))),
-      column('why', t('Evidence'), 380, (m) => evidenceOf(m))],
+    columns: [
+      column('name', t('Name'), 220, (m) => nameOf(m.data)),
+      column(
+        'what',
+        model.kind === 'company' ? t('Industry') : t('Title'),
+        200,
+        (m) => m.data.industry || m.data.title || '',
+      ),
+      column('state', t('Status'), 310, (m) =>
+        m.selected
+          ? status('ready', m.existing ? t('Exists already') : t('Eligible'))
+          : status('open', words(why(reasonOf(m)))),
+      ),
+      column('why', t('Evidence'), 380, (m) => evidenceOf(m)),
+    ],
     empty: () => empty(t('Nothing is here.')),
-    onOpen: (m) => peek(model, m), onCursor: (m) => { if (model.open) peek(model, m); }, onLoad: update,
+    onOpen: (m) => peek(model, m),
+    onCursor: (m) => {
+      if (model.open) peek(model, m);
+    },
+    onLoad: update,
   });
 }
 
@@ -222,20 +587,51 @@ function peek(model, m) {
   update();
 }
 
-/** Why the member of the address is in or out. It must be among the rows that are loaded. @param {Item} model */
+/**
+ * Why the member of the address is in or out. It must be among the rows that are loaded.
+ * @param {Item} model
+ */
 function member(model) {
-  const m = model.open && model.table.records().find((/** @type {Item} */ row) => row.id === model.open);
+  const m =
+    model.open && model.table.records().find((/** @type {Item} */ row) => row.id === model.open);
   if (!m) return null;
-  const facts = Object.entries(m.data).filter(([key, value]) => value && typeof value !== 'object' && !/(^|_)id$/.test(key)).map(([key, value]) => /** @type {[string, string]} */ ([words(key), typeof value === 'number' && !key.endsWith('year') ? number(value) : String(value)]));
-  return beside(nameOf(m.data), null, () => peek(model), pairs([[t('Status'), m.selected ? t('Eligible') : words(why(reasonOf(m)))], [t('Evidence'), evidenceOf(m) || '—'], ...facts]));
+  const facts = Object.entries(m.data)
+    .filter(([key, value]) => value && typeof value !== 'object' && !/(^|_)id$/.test(key))
+    .map(
+      ([key, value]) =>
+        /** @type {[string, string]} */ ([
+          words(key),
+          typeof value === 'number' && !key.endsWith('year') ? number(value) : String(value),
+        ]),
+    );
+  return beside(
+    nameOf(m.data),
+    null,
+    () => peek(model),
+    pairs([
+      [t('Status'), m.selected ? t('Eligible') : words(why(reasonOf(m)))],
+      [t('Evidence'), evidenceOf(m) || '—'],
+      ...facts,
+    ]),
+  );
 }
 
 /** @param {Item} model */
 async function exclude(model) {
   const ids = [...model.table.selected];
   if (ids.length === 0) return;
-  const chosen = [...model.table.blocks.values()].flat().filter((m) => ids.includes(m.id)).map((m) => m.source_id);
-  if (await confirm({ text: t('This cannot be undone.'), action: tn(ids.length, 'Exclude {n} company', 'Exclude {n} companies'), danger: true, count: ids.length })) {
+  const chosen = [...model.table.blocks.values()]
+    .flat()
+    .filter((m) => ids.includes(m.id))
+    .map((m) => m.source_id);
+  if (
+    await confirm({
+      text: t('This cannot be undone.'),
+      action: tn(ids.length, 'Exclude {n} company', 'Exclude {n} companies'),
+      danger: true,
+      count: ids.length,
+    })
+  ) {
     await post(`${model.path}/exclude`, { company_ids: chosen });
     await reload();
   }
@@ -243,12 +639,38 @@ async function exclude(model) {
 
 /** Asks how much of a Preview to import: no more than is left this month. @param {Item} model */
 async function take(model) {
-  const { accounts, contacts, exceeded } = await get(`/v1/tam/balance?preview_id=${model.preview.preview_id}`);
+  const { accounts, contacts, exceeded } = await get(
+    `/v1/tam/balance?preview_id=${model.preview.preview_id}`,
+  );
   const most = (/** @type {Item} */ { over_by, remaining }) => (over_by > 0 ? remaining : null);
-  if (await form({
-    title: `${importOf(model.preview)}?`, action: t('Import the Preview'),
-    body: (state) => html`<p>${t('{accounts} accounts and {contacts} contacts are new.', { accounts: accounts.would_add, contacts: contacts.would_add })} ${exceeded && t('That is more than is left this month.')}</p>
-      <div class="columns">${field(state, { name: 'max_accounts', label: t('New accounts, at most'), type: 'number' })}${field(state, { name: 'max_contacts', label: t('New contacts, at most'), type: 'number' })}</div>`,
-    submit: (state) => post(`${model.path}/import`, state.values, { key: state.key }),
-  }, { max_accounts: most(accounts), max_contacts: most(contacts) })) await reload();
+  if (
+    await form(
+      {
+        title: `${importOf(model.preview)}?`,
+        action: t('Import the Preview'),
+        body: (state) =>
+          html`<p>
+              ${t('{accounts} accounts and {contacts} contacts are new.', {
+                accounts: accounts.would_add,
+                contacts: contacts.would_add,
+              })}
+              ${exceeded && t('That is more than is left this month.')}
+            </p>
+            <div class="columns">
+              ${field(state, {
+                name: 'max_accounts',
+                label: t('New accounts, at most'),
+                type: 'number',
+              })}${field(state, {
+                name: 'max_contacts',
+                label: t('New contacts, at most'),
+                type: 'number',
+              })}
+            </div>`,
+        submit: (state) => post(`${model.path}/import`, state.values, { key: state.key }),
+      },
+      { max_accounts: most(accounts), max_contacts: most(contacts) },
+    )
+  )
+    await reload();
 }

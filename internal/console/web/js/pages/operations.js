@@ -1,8 +1,19 @@
 // @ts-check
-// Operations: every import, change of many records, merge, restore, undo and erasure, and what can be undone.
+// Operations: every import, change of many records, merge, restore, undo and erasure, and what can
+// be undone.
 import { is, list, post } from '../api.js';
 import { knownName, resolveAll } from '../components/field.js';
-import { button, empty, failed, heading, pairs, section, soft, status, when } from '../components/parts.js';
+import {
+  button,
+  empty,
+  failed,
+  heading,
+  pairs,
+  section,
+  soft,
+  status,
+  when,
+} from '../components/parts.js';
 import { column, Table } from '../components/table.js';
 import { html } from '../dom.js';
 import { follow } from '../foot.js';
@@ -10,29 +21,54 @@ import { go, link } from '../router.js';
 import { update } from '../state.js';
 import { number, t, tn } from '../text.js';
 import { erasedOf } from './erasure.js';
-import { askUndo, isUndoable, keptBecause, operationWith, problemsOf, readUndone, sentences, titleOf, undoneNote } from './undo.js';
+import {
+  askUndo,
+  isUndoable,
+  keptBecause,
+  operationWith,
+  problemsOf,
+  readUndone,
+  sentences,
+  titleOf,
+  undoneNote,
+} from './undo.js';
 
 /** The names of the files of imports, by the id of the import. @type {Record<string, string>} */
 const files = {};
 
 /** Reads who did operations, and the names of the files. @param {Item[]} operations */
 async function readNames(operations) {
-  const imports = operations.filter((o) => o.kind === 'import' && !(o.id in files)).map((o) => o.id);
+  const imports = operations
+    .filter((o) => o.kind === 'import' && !(o.id in files))
+    .map((o) => o.id);
   await Promise.all([
-    resolveAll('users', operations.map((o) => o.user_id)).catch(() => {}),
-    imports.length > 0 && list('/v1/imports/list', { filters: [is('id', imports)], page_size: imports.length })
-      .then(({ data }) => { for (const i of data) files[i.id] = i.file_name || ''; }).catch(() => {}),
+    resolveAll(
+      'users',
+      operations.map((o) => o.user_id),
+    ).catch(() => {}),
+    imports.length > 0 &&
+      list('/v1/imports/list', { filters: [is('id', imports)], page_size: imports.length })
+        .then(({ data }) => {
+          for (const i of data) files[i.id] = i.file_name || '';
+        })
+        .catch(() => {}),
   ]);
 }
 
 /** What an operation did, with the name of the file. @param {Item} o */
-const described = (o) => (files[o.id] ? t('{what} from {file}', { what: titleOf(o), file: files[o.id] }) : titleOf(o));
+const described = (o) =>
+  files[o.id] ? t('{what} from {file}', { what: titleOf(o), file: files[o.id] }) : titleOf(o);
 
 /** Who did it. @param {Item} o */
 const who = (o) => knownName(o.user_id) || t('the service');
 
 /** Until when an operation can be undone, or that it was. @param {Item} o */
-const undoState = (o) => (o.undone_by ? html`<a href=${link(`/operations/${o.undone_by}`)}>${t('Undone')}</a>` : o.undoable_until ? when(o.undoable_until) : soft('—'));
+const undoState = (o) =>
+  o.undone_by
+    ? html`<a href=${link(`/operations/${o.undone_by}`)}>${t('Undone')}</a>`
+    : o.undoable_until
+      ? when(o.undoable_until)
+      : soft('—');
 
 /** @type {PageModule} */
 export const operationsPage = {
@@ -42,21 +78,54 @@ export const operationsPage = {
       await previous.table.refresh();
       return previous;
     }
-    const model = { table: new Table({
-      label: t('Operations'), href: (o) => link(`/operations/${o.id}`),
-      fetch: (page, page_size, signal) => list('/v1/operations/list', { filters: [is('dry_run', false)], page, page_size }, { signal }),
-      columns: [column('name', t('What'), 300, described), column('created_at', t('When'), 160, (o) => when(o.created_at)), column('user_id', t('By'), 160, who),
-        column('status', t('Status'), 120, (o) => status(o.status)), column('until', t('Can be undone until'), 170, undoState),
-        column('undo', t('Undo'), 100, (o) => isUndoable(o) && button(t('Undo…'), () => askUndo(o), 'plain'))],
-      onLoad: async (page) => { await readNames(page.data); model.table.draw(); update(); },
-      empty: () => empty(t('Nothing yet. Imports, changes of many records, merges and undos are here for 30 days.')),
-    }) };
+    const model = {
+      table: new Table({
+        label: t('Operations'),
+        href: (o) => link(`/operations/${o.id}`),
+        fetch: (page, page_size, signal) =>
+          list(
+            '/v1/operations/list',
+            { filters: [is('dry_run', false)], page, page_size },
+            { signal },
+          ),
+        columns: [
+          column('name', t('What'), 300, described),
+          column('created_at', t('When'), 160, (o) => when(o.created_at)),
+          column('user_id', t('By'), 160, who),
+          column('status', t('Status'), 120, (o) => status(o.status)),
+          column('until', t('Can be undone until'), 170, undoState),
+          column(
+            'undo',
+            t('Undo'),
+            100,
+            (o) => isUndoable(o) && button(t('Undo…'), () => askUndo(o), 'plain'),
+          ),
+        ],
+        onLoad: async (page) => {
+          await readNames(page.data);
+          model.table.draw();
+          update();
+        },
+        empty: () =>
+          empty(
+            t(
+              'Nothing yet. Imports, changes of many records, merges and undos are here for 30 days.',
+            ),
+          ),
+      }),
+    };
     void model.table.refresh().catch(failed);
     return model;
   },
   close: (model) => model.table.close(),
   keys: (model) => model.table.keys((/** @type {Item} */ o) => go(`/operations/${o.id}`)),
-  view: ({ table }) => html`<div class="page list-page">${heading({ title: t('Operations'), note: t('What changed many records in the last 30 days, and until when it can be undone') })}${table.element}</div>`,
+  view: ({ table }) =>
+    html`<div class="page list-page">
+      ${heading({
+        title: t('Operations'),
+        note: t('What changed many records in the last 30 days, and until when it can be undone'),
+      })}${table.element}
+    </div>`,
 };
 
 /** @type {PageModule} */
@@ -64,28 +133,83 @@ export const operationPage = {
   title: ({ o }) => (o ? titleOf(o) : t('Operation')),
   async load({ args, path }, signal) {
     const o = await operationWith(args.id, signal);
-    const model = { o, before: o?.undo_of && await operationWith(o.undo_of, signal) };
+    const model = { o, before: o?.undo_of && (await operationWith(o.undo_of, signal)) };
     if (!o) return model;
     await Promise.all([readNames([o, model.before].filter(Boolean)), readUndone(o, signal)]);
-    if (o.status === 'running') follow({ read: `/v1/operations/${o.id}`, href: path, label: titleOf(o), done: titleOf, seen: (now) => { model.o = now; update(); } });
+    if (o.status === 'running')
+      follow({
+        read: `/v1/operations/${o.id}`,
+        href: path,
+        label: titleOf(o),
+        done: titleOf,
+        seen: (now) => {
+          model.o = now;
+          update();
+        },
+      });
     return model;
   },
-  view: ({ o, before }) => html`<div class="page">${heading({ up: ['/operations', t('Operations')], title: o ? described(o) : t('Operation'),
-    note: o && html`${status(o.status)} ${t('{when}, by {who}', { when: when(o.created_at), who: who(o) })}`,
-    actions: o && html`${o.status === 'running' && o.kind !== 'erasure' && button(t('Cancel'), () => post(`/v1/operations/${o.id}/cancel`, {}))}${isUndoable(o) && button(t('Undo…'), () => askUndo(o), 'primary')}` })}
-    ${o ? details(o, before) : empty(t('Operations are kept for 30 days. This one is gone.'))}</div>`,
+  view: ({ o, before }) =>
+    html`<div class="page">
+      ${heading({
+        up: ['/operations', t('Operations')],
+        title: o ? described(o) : t('Operation'),
+        note:
+          o &&
+          html`${status(o.status)}
+          ${t('{when}, by {who}', { when: when(o.created_at), who: who(o) })}`,
+        actions:
+          o &&
+          html`${
+            o.status === 'running' &&
+            o.kind !== 'erasure' &&
+            button(t('Cancel'), () => post(`/v1/operations/${o.id}/cancel`, {}))
+          }${isUndoable(o) && button(t('Undo…'), () => askUndo(o), 'primary')}`,
+      })}
+      ${o ? details(o, before) : empty(t('Operations are kept for 30 days. This one is gone.'))}
+    </div>`,
 };
 
-/** What an operation did, and what became of it. @param {Item} o @param {Item | undefined} before the operation that it undid */
+/**
+ * What an operation did, and what became of it.
+ * @param {Item} o
+ * @param {Item | undefined} before the operation that it undid
+ */
 function details(o, before) {
   const kept = keptBecause(o.kept);
   return html`${undoneNote(o)}
-    ${section(t('Result'), pairs([
-      ...(o.kind === 'undo' ? facts([[t('Undo of'), before && html`<a href=${link(`/operations/${before.id}`)}>${described(before)}</a>`], [t('Put back'), tn(o.undone, '{n} record', '{n} records')]])
-        : facts([[t('Changed'), o.kind === 'template' ? tn(o.changed, '{n} person', '{n} people') : tn(o.changed, '{n} record', '{n} records')], [t('Not changed'), o.failed > 0 && number(o.failed)]])),
-      ...facts([[t('Finished'), o.finished_at && when(o.finished_at)], [t('Can be undone until'), !o.undone_by && o.undoable_until && when(o.undoable_until)],
-        [t('Reason'), o.reason], [t('Import'), o.kind === 'import' && html`<a href=${link(`/imports/${o.id}`)}>${t('Show its rows')}</a>`]]),
-    ]))}${kept.length > 0 && section(t('What stayed'), sentences(kept))}${erasedOf(o)}${problemsOf(o)}`;
+  ${section(
+    t('Result'),
+    pairs([
+      ...(o.kind === 'undo'
+        ? facts([
+            [
+              t('Undo of'),
+              before && html`<a href=${link(`/operations/${before.id}`)}>${described(before)}</a>`,
+            ],
+            [t('Put back'), tn(o.undone, '{n} record', '{n} records')],
+          ])
+        : facts([
+            [
+              t('Changed'),
+              o.kind === 'template'
+                ? tn(o.changed, '{n} person', '{n} people')
+                : tn(o.changed, '{n} record', '{n} records'),
+            ],
+            [t('Not changed'), o.failed > 0 && number(o.failed)],
+          ])),
+      ...facts([
+        [t('Finished'), o.finished_at && when(o.finished_at)],
+        [t('Can be undone until'), !o.undone_by && o.undoable_until && when(o.undoable_until)],
+        [t('Reason'), o.reason],
+        [
+          t('Import'),
+          o.kind === 'import' &&
+            html`<a href=${link(`/imports/${o.id}`)}>${t('Show its rows')}</a>`,
+        ],
+      ]),
+    ]),
+  )}${kept.length > 0 && section(t('What stayed'), sentences(kept))}${erasedOf(o)}${problemsOf(o)}`;
 }
 
 /** The facts that there are. @param {[string, any][]} all @returns {[string, any][]} */

@@ -1,5 +1,6 @@
 // @ts-check
-// Releasing a held campaign. The service says which choices it needs. None of them is made in advance, because each decides
+// Releasing a held campaign. The service says which choices it needs. None of them is made in
+// advance, because each decides
 // whether people get a message, and each says how many it concerns.
 import { ApiError, post } from '../api.js';
 import { form } from '../components/dialog.js';
@@ -9,7 +10,10 @@ import { t, tn } from '../text.js';
 /** @typedef {{value: string, text: (counts: Item) => string}} Choice */
 /** @typedef {{name: string, title: (counts: Item) => string, choices: Choice[]}} Question */
 
-/** What a release can decide. The counts of a title are those of the first choice. @type {Question[]} */
+/**
+ * What a release can decide. The counts of a title are those of the first choice.
+ * @type {Question[]}
+ */
 const questions = [
   {
     name: 'captured',
@@ -97,7 +101,10 @@ export async function release(campaign) {
     action: t('Release'),
     isReady: ({ values }) => shown(asked, counts).every(({ name }) => values[name]),
     body: (state) =>
-      html` ${asked.length === 0 && html`<p>${t('Nothing is overdue. The campaign goes on as planned.')}</p>`}
+      html` ${
+        asked.length === 0 &&
+        html`<p>${t('Nothing is overdue. The campaign goes on as planned.')}</p>`
+      }
       ${shown(asked, counts).map((question) =>
         radios(question, counts, state.values[question.name], async (value) => {
           state.set(question.name, value);
@@ -124,7 +131,13 @@ async function required(path) {
   }
 }
 
-/** What each choice does, given those that are made. Others count as the last choice, which sends nothing. @param {string} path @param {Question[]} asked @param {Item} values */
+/**
+ * What each choice does, given those that are made. Others count as the last choice, which sends
+ * nothing.
+ * @param {string} path
+ * @param {Question[]} asked
+ * @param {Item} values
+ */
 async function count(path, asked, values) {
   const others = Object.fromEntries(
     asked.map(({ name, choices }) => [name, values[name] || choices.at(-1)?.value]),
@@ -141,11 +154,20 @@ async function count(path, asked, values) {
   return counts;
 }
 
-/** The questions that matter after what was chosen: what begins again is not overdue any more. @param {Question[]} asked @param {Record<string, Item>} counts */
+/**
+ * The questions that matter after what was chosen: what begins again is not overdue any more.
+ * @param {Question[]} asked
+ * @param {Record<string, Item>} counts
+ */
 const shown = (asked, counts) =>
   asked.filter(({ name }) => name !== 'overdue' || counts['overdue send'].to_send > 0);
 
-/** @param {Question} question @param {Record<string, Item>} counts @param {string | undefined} chosen @param {(value: string) => void} choose */
+/**
+ * @param {Question} question
+ * @param {Record<string, Item>} counts
+ * @param {string | undefined} chosen
+ * @param {(value: string) => void} choose
+ */
 function radios({ name, title, choices }, counts, chosen, choose) {
   const of = (/** @type {Choice} */ { value }) => counts[`${name} ${value}`];
   return html`<fieldset class="choices">

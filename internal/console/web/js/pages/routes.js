@@ -1,6 +1,8 @@
 // @ts-check
-// All pages, by their addresses. The module of a page is loaded when the page is first opened. The server reads this list
-// too (modules.go), so that a browser loads the module of the first page along with the shell: keep the form of the entries.
+// All pages, by their addresses. The module of a page is loaded when the page is first opened. The
+// server reads this list
+// too (modules.go), so that a browser loads the module of the first page along with the shell: keep
+// the form of the entries.
 
 /** The first that fits an address is shown. @type {Route[]} */
 export const routes = [

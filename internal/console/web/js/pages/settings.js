@@ -1,9 +1,23 @@
 // @ts-check
-// Settings: the organization, users, keys, fields, tags, suppressions, webhooks and one's own sessions.
+// Settings: the organization, users, keys, fields, tags, suppressions, webhooks and one's own
+// sessions.
 import { ApiError, get, getPage, list, patch, post, remove } from '../api.js';
 import { confirm, form, open } from '../components/dialog.js';
 import { field, optionsOf, typeFields } from '../components/field.js';
-import { button, copy, empty, failed, heading, pairs, soft, status, table, tabs, toast, when } from '../components/parts.js';
+import {
+  button,
+  copy,
+  empty,
+  failed,
+  heading,
+  pairs,
+  soft,
+  status,
+  table,
+  tabs,
+  toast,
+  when,
+} from '../components/parts.js';
 import { html } from '../dom.js';
 import { because, dateTime, listOf, shortDay, words } from '../format.js';
 import { go, link, reload } from '../router.js';
@@ -19,107 +33,361 @@ import { deleted } from './undo.js';
  * A part of the settings that is a list of records.
  * @typedef {{
  *   one: string, empty: string, load: (signal: AbortSignal) => Promise<any[]>, admin?: boolean,
- *   columns: [string, (item: any) => unknown][], fields?: FieldOptions[], defaults?: Record<string, any>, path?: string,
- *   made?: (item: any) => unknown, actions?: (item: any) => unknown,
- * }} Part
+ * columns: [string, (item: any) => unknown][], fields?: FieldOptions[], defaults?: Record<string,
+ * any>, path?: string, made?: (item: any) => unknown, actions?: (item: any) => unknown, }} Part
  */
 
 /** @param {string} path @param {unknown} [body] */
-const listed = (path, body = { page_size: 500 }) => async (/** @type {AbortSignal} */ signal) => (await list(path, body, { signal })).data;
+const listed =
+  (path, body = { page_size: 500 }) =>
+  async (/** @type {AbortSignal} */ signal) =>
+    (await list(path, body, { signal })).data;
 /** @param {string} path */
-const got = (path) => async (/** @type {AbortSignal} */ signal) => (await getPage(path, { signal })).data;
+const got = (path) => async (/** @type {AbortSignal} */ signal) =>
+  (await getPage(path, { signal })).data;
 const accesses = optionsOf(['read', 'write', 'admin']);
 
-/** Asks, then does something and shows the list again. @param {string} title @param {string} action @param {() => Promise<unknown>} act */
+/**
+ * Asks, then does something and shows the list again.
+ * @param {string} title
+ * @param {string} action
+ * @param {() => Promise<unknown>} act
+ */
 const asked = (title, action, act) => async () => {
-  if (await confirm({ title, action, danger: true })) { await act().catch(failed); await reload(); }
+  if (await confirm({ title, action, danger: true })) {
+    await act().catch(failed);
+    await reload();
+  }
 };
-/** Asks with what hangs on a record, then deletes it and shows the list again. @param {Parameters<typeof deleteUsed>[0]} question */
-const askedUsed = (question) => async () => { if (await deleteUsed(question)) await reload(); };
+/**
+ * Asks with what hangs on a record, then deletes it and shows the list again.
+ * @param {Parameters<typeof deleteUsed>[0]} question
+ */
+const askedUsed = (question) => async () => {
+  if (await deleteUsed(question)) await reload();
+};
 
-/** As askedUsed for a tag or a field, which can be restored. @param {string} name @param {Parameters<typeof deleteUsed>[0]} question */
+/**
+ * As askedUsed for a tag or a field, which can be restored.
+ * @param {string} name
+ * @param {Parameters<typeof deleteUsed>[0]} question
+ */
 const deletion = (name, question) => async () => {
-  if (!await deleteUsed({ ...question, text: t('You can restore it from the trash for 30 days, and records get it back.') })) return;
+  if (
+    !(await deleteUsed({
+      ...question,
+      text: t('You can restore it from the trash for 30 days, and records get it back.'),
+    }))
+  )
+    return;
   deleted(name, question.path);
   await reload();
 };
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let soon;
 /** Shows the page again when what was sent has probably arrived. */
-const later = () => { clearTimeout(soon); soon = setTimeout(() => void reload(), 1500); };
+const later = () => {
+  clearTimeout(soon);
+  soon = setTimeout(() => void reload(), 1500);
+};
 /** @param {() => Promise<unknown>} act */
-const done = (act) => async () => { await act().catch(failed); await reload(); };
+const done = (act) => async () => {
+  await act().catch(failed);
+  await reload();
+};
 
-/** Shows a text once, to be copied. @param {string} title @param {string} text @param {string} note */
-const showOnce = (title, text, note) => open((close) => html`<div class="panel"><h2>${title}</h2><p class="soft">${note}</p><pre class="notice">${text}</pre><div class="buttons">
-  ${button(t('Copy'), () => copy(text))}${button(t('Done'), () => close(null), 'primary')}</div></div>`);
+/**
+ * Shows a text once, to be copied.
+ * @param {string} title
+ * @param {string} text
+ * @param {string} note
+ */
+const showOnce = (title, text, note) =>
+  open(
+    (close) =>
+      html`<div class="panel">
+        <h2>${title}</h2>
+        <p class="soft">${note}</p>
+        <pre class="notice">${text}</pre>
+        <div class="buttons">
+          ${button(t('Copy'), () => copy(text))}${button(t('Done'), () => close(null), 'primary')}
+        </div>
+      </div>`,
+  );
 
 /** @type {Record<string, Part>} */
 const parts = {
   users: {
-    one: t('user'), empty: '', admin: true, load: got('/v1/users'), path: '/v1/users',
-    columns: [[t('Name'), (u) => [u.first_name, u.last_name].filter(Boolean).join(' ') || u.email], [t('Email'), (u) => u.email], [t('Access'), (u) => words(u.access)], [t('Status'), (u) => status(u.active ? 'active' : 'disabled')], [t('Last seen'), (u) => when(u.last_seen_at)]],
-    fields: [{ name: 'email', type: 'email', required: true }, { name: 'first_name' }, { name: 'last_name' }, { name: 'access', required: true, options: accesses }],
-    defaults: { access: 'write' }, made: (u) => invite(u),
-    actions: (u) => may('admin') && html`${button(t('Change…'), () => changeUser(u))}${u.active && button(t('Invite'), () => invite(u))}${u.active
-      ? button(t('Deactivate…'), askedUsed({ path: `/v1/users/${u.id}`, title: t('Deactivate {email}?', { email: u.email }), text: t('They cannot sign in any more, and their campaigns are held.'), action: t('Deactivate'), act: () => post(`/v1/users/${u.id}/deactivate`, {}) }), 'danger')
-      : button(t('Activate'), done(() => post(`/v1/users/${u.id}/activate`, {})))}`,
+    one: t('user'),
+    empty: '',
+    admin: true,
+    load: got('/v1/users'),
+    path: '/v1/users',
+    columns: [
+      [t('Name'), (u) => [u.first_name, u.last_name].filter(Boolean).join(' ') || u.email],
+      [t('Email'), (u) => u.email],
+      [t('Access'), (u) => words(u.access)],
+      [t('Status'), (u) => status(u.active ? 'active' : 'disabled')],
+      [t('Last seen'), (u) => when(u.last_seen_at)],
+    ],
+    fields: [
+      { name: 'email', type: 'email', required: true },
+      { name: 'first_name' },
+      { name: 'last_name' },
+      { name: 'access', required: true, options: accesses },
+    ],
+    defaults: { access: 'write' },
+    made: (u) => invite(u),
+    actions: (u) =>
+      may('admin') &&
+      html`${button(t('Change…'), () => changeUser(u))}${
+        u.active && button(t('Invite'), () => invite(u))
+      }${
+        u.active
+          ? button(
+              t('Deactivate…'),
+              askedUsed({
+                path: `/v1/users/${u.id}`,
+                title: t('Deactivate {email}?', { email: u.email }),
+                text: t('They cannot sign in any more, and their campaigns are held.'),
+                action: t('Deactivate'),
+                act: () => post(`/v1/users/${u.id}/deactivate`, {}),
+              }),
+              'danger',
+            )
+          : button(
+              t('Activate'),
+              done(() => post(`/v1/users/${u.id}/activate`, {})),
+            )
+      }`,
   },
   keys: {
-    one: t('API key'), empty: t('No API keys. An integration needs one.'), admin: true, load: got('/v1/api-keys'), path: '/v1/api-keys',
-    columns: [[t('Name'), (k) => k.name], [t('Access'), (k) => words(k.access)], [t('Status'), (k) => status(k.active ? 'active' : 'disabled')], [t('Last used'), (k) => when(k.last_used_at)]],
-    fields: [{ name: 'name', required: true }, { name: 'access', required: true, options: accesses }], defaults: { access: 'write' },
+    one: t('API key'),
+    empty: t('No API keys. An integration needs one.'),
+    admin: true,
+    load: got('/v1/api-keys'),
+    path: '/v1/api-keys',
+    columns: [
+      [t('Name'), (k) => k.name],
+      [t('Access'), (k) => words(k.access)],
+      [t('Status'), (k) => status(k.active ? 'active' : 'disabled')],
+      [t('Last used'), (k) => when(k.last_used_at)],
+    ],
+    fields: [
+      { name: 'name', required: true },
+      { name: 'access', required: true, options: accesses },
+    ],
+    defaults: { access: 'write' },
     made: (k) => showOnce(t('The new API key'), k.key, t('It is shown only once.')),
-    actions: (k) => may('admin') && k.active && button(t('Deactivate…'), asked(t('Deactivate the key “{name}” for ever?', { name: k.name }), t('Deactivate'), () => post(`/v1/api-keys/${k.id}/deactivate`, {})), 'danger'),
+    actions: (k) =>
+      may('admin') &&
+      k.active &&
+      button(
+        t('Deactivate…'),
+        asked(t('Deactivate the key “{name}” for ever?', { name: k.name }), t('Deactivate'), () =>
+          post(`/v1/api-keys/${k.id}/deactivate`, {}),
+        ),
+        'danger',
+      ),
   },
   fields: {
-    one: t('field'), empty: t('No custom fields yet.'), load: got('/v1/fields'), path: '/v1/fields',
-    columns: [[t('Label'), (f) => f.label], [t('Of'), (f) => words(f.entity)], [t('Key'), (f) => f.key], [t('Type'), (f) => words(f.data_type)]],
-    fields: [{ name: 'entity', label: t('Of'), required: true, options: optionsOf(['contacts', 'accounts', 'opportunities', 'tasks', 'meetings']) }, { name: 'key', required: true, help: t('small letters, digits and underscores') }, { name: 'label' }, ...typeFields,
-      { name: 'personal', label: t('Personal'), type: 'boolean', help: t('values may tell something about a person, so that an erasure lists them') },
-      { name: 'ai', label: t('Question'), help: t('only of accounts: research for a market fills the field with the answer') }],
+    one: t('field'),
+    empty: t('No custom fields yet.'),
+    load: got('/v1/fields'),
+    path: '/v1/fields',
+    columns: [
+      [t('Label'), (f) => f.label],
+      [t('Of'), (f) => words(f.entity)],
+      [t('Key'), (f) => f.key],
+      [t('Type'), (f) => words(f.data_type)],
+    ],
+    fields: [
+      {
+        name: 'entity',
+        label: t('Of'),
+        required: true,
+        options: optionsOf(['contacts', 'accounts', 'opportunities', 'tasks', 'meetings']),
+      },
+      { name: 'key', required: true, help: t('small letters, digits and underscores') },
+      { name: 'label' },
+      ...typeFields,
+      {
+        name: 'personal',
+        label: t('Personal'),
+        type: 'boolean',
+        help: t('values may tell something about a person, so that an erasure lists them'),
+      },
+      {
+        name: 'ai',
+        label: t('Question'),
+        help: t('only of accounts: research for a market fills the field with the answer'),
+      },
+    ],
     defaults: { entity: 'contacts', data_type: 'text', personal: true },
-    actions: (f) => may('admin') && button(t('Delete…'), deletion(f.label, { path: `/v1/fields/${f.id}`, title: t('Delete the field “{name}” and its values?', { name: f.label }), action: t('Delete the field') }), 'danger'),
+    actions: (f) =>
+      may('admin') &&
+      button(
+        t('Delete…'),
+        deletion(f.label, {
+          path: `/v1/fields/${f.id}`,
+          title: t('Delete the field “{name}” and its values?', { name: f.label }),
+          action: t('Delete the field'),
+        }),
+        'danger',
+      ),
   },
   tags: {
-    one: t('tag'), empty: t('No tags yet.'), load: listed('/v1/tags/list'), path: '/v1/tags',
-    columns: [[t('Name'), (x) => html`<span class=${`tag ${x.color}`}>${x.name}</span>`], [t('Of'), (x) => words(x.object_type)]],
-    fields: [{ name: 'name', required: true }, { name: 'color', required: true, options: optionsOf(['green', 'blue', 'red', 'yellow', 'purple', 'berry', 'peach', 'gray']) }, { name: 'object_type', label: t('Of'), required: true, options: optionsOf(['contact', 'account', 'opportunity', 'task', 'meeting']) }],
+    one: t('tag'),
+    empty: t('No tags yet.'),
+    load: listed('/v1/tags/list'),
+    path: '/v1/tags',
+    columns: [
+      [t('Name'), (x) => html`<span class=${`tag ${x.color}`}>${x.name}</span>`],
+      [t('Of'), (x) => words(x.object_type)],
+    ],
+    fields: [
+      { name: 'name', required: true },
+      {
+        name: 'color',
+        required: true,
+        options: optionsOf(['green', 'blue', 'red', 'yellow', 'purple', 'berry', 'peach', 'gray']),
+      },
+      {
+        name: 'object_type',
+        label: t('Of'),
+        required: true,
+        options: optionsOf(['contact', 'account', 'opportunity', 'task', 'meeting']),
+      },
+    ],
     defaults: { color: 'green', object_type: 'contact' },
-    actions: (x) => may('write') && button(t('Delete…'), deletion(x.name, { path: `/v1/tags/${x.id}`, title: t('Delete the tag “{name}” from all records?', { name: x.name }), action: t('Delete the tag') }), 'danger'),
+    actions: (x) =>
+      may('write') &&
+      button(
+        t('Delete…'),
+        deletion(x.name, {
+          path: `/v1/tags/${x.id}`,
+          title: t('Delete the tag “{name}” from all records?', { name: x.name }),
+          action: t('Delete the tag'),
+        }),
+        'danger',
+      ),
   },
   suppressions: {
-    one: t('suppression'), empty: t('Nobody is suppressed.'), load: listed('/v1/suppressions/list'), path: '/v1/suppressions',
-    columns: [[t('Address or domain'), (s) => s.email || s.domain || soft(t('an erased person'))], [t('Reason'), (s) => because(s.reason)], [t('Since'), (s) => when(s.created_at)]],
+    one: t('suppression'),
+    empty: t('Nobody is suppressed.'),
+    load: listed('/v1/suppressions/list'),
+    path: '/v1/suppressions',
+    columns: [
+      [t('Address or domain'), (s) => s.email || s.domain || soft(t('an erased person'))],
+      [t('Reason'), (s) => because(s.reason)],
+      [t('Since'), (s) => when(s.created_at)],
+    ],
     fields: [{ name: 'email' }, { name: 'domain', label: t('Or a domain') }, { name: 'reason' }],
-    actions: (s) => may('admin') && button(t('Remove…'), asked(s.email || s.domain ? t('Allow messages to {name} again? Running campaigns that have not begun begin at once. Where they have stopped, Restart people… of the campaign continues.', { name: s.email || s.domain }) : t('Forget that a person was erased? Whoever it was can be imported and written to again.'), t('Remove'), () => remove(`/v1/suppressions/${s.id}`)), 'danger'),
+    actions: (s) =>
+      may('admin') &&
+      button(
+        t('Remove…'),
+        asked(
+          s.email || s.domain
+            ? t(
+                'Allow messages to {name} again? Running campaigns that have not begun begin at ' +
+                  'once. Where they have stopped, Restart people… of the campaign continues.',
+                { name: s.email || s.domain },
+              )
+            : t(
+                'Forget that a person was erased? Whoever it was can be imported and written to again.',
+              ),
+          t('Remove'),
+          () => remove(`/v1/suppressions/${s.id}`),
+        ),
+        'danger',
+      ),
   },
   webhooks: {
-    one: t('webhook'), empty: t('No webhooks. Add an endpoint to hear about changes.'), load: listed('/v1/webhooks/subscriptions/list'), path: '/v1/webhooks/subscriptions', admin: true,
-    columns: [[t('Endpoint'), (s) => html`<a href=${link(`/settings/webhooks/${s.id}`)}>${s.url}</a>`], [t('Events'), (s) => s.triggers.join(', ')], [t('Status'), (s) => status(s.status)]],
-    fields: [{ name: 'url', label: t('Endpoint'), type: 'url', required: true, placeholder: 'https://hooks.example.com/in' }, { name: 'triggers', label: t('Events'), required: true, help: t('with commas; * means all, contact.* those of contacts') }],
-    defaults: { triggers: '*' }, made: (s) => showOnce(t('The secret of the webhook'), s.secret, t('It signs the deliveries and is shown only once.')),
+    one: t('webhook'),
+    empty: t('No webhooks. Add an endpoint to hear about changes.'),
+    load: listed('/v1/webhooks/subscriptions/list'),
+    path: '/v1/webhooks/subscriptions',
+    admin: true,
+    columns: [
+      [t('Endpoint'), (s) => html`<a href=${link(`/settings/webhooks/${s.id}`)}>${s.url}</a>`],
+      [t('Events'), (s) => s.triggers.join(', ')],
+      [t('Status'), (s) => status(s.status)],
+    ],
+    fields: [
+      {
+        name: 'url',
+        label: t('Endpoint'),
+        type: 'url',
+        required: true,
+        placeholder: 'https://hooks.example.com/in',
+      },
+      {
+        name: 'triggers',
+        label: t('Events'),
+        required: true,
+        help: t('with commas; * means all, contact.* those of contacts'),
+      },
+    ],
+    defaults: { triggers: '*' },
+    made: (s) =>
+      showOnce(
+        t('The secret of the webhook'),
+        s.secret,
+        t('It signs the deliveries and is shown only once.'),
+      ),
   },
 };
 
 /** @param {any} user */
 async function changeUser({ id, ...user }) {
-  const saved = await form({
-    title: user.email, action: t('Save'), body: (state) => [{ name: 'first_name' }, { name: 'last_name' }, { name: 'access', required: true, options: accesses }].map((f) => field(state, f)),
-    submit: ({ values: { first_name, last_name, access } }) => patch(`/v1/users/${id}`, { first_name, last_name, access }),
-  }, user);
+  const saved = await form(
+    {
+      title: user.email,
+      action: t('Save'),
+      body: (state) =>
+        [
+          { name: 'first_name' },
+          { name: 'last_name' },
+          { name: 'access', required: true, options: accesses },
+        ].map((f) => field(state, f)),
+      submit: ({ values: { first_name, last_name, access } }) =>
+        patch(`/v1/users/${id}`, { first_name, last_name, access }),
+    },
+    user,
+  );
   if (saved) await reload();
 }
 
 /** @param {any} user */
 async function invite(user) {
   const made = await post(`/v1/users/${user.id}/invite`, {});
-  await showOnce(t('A link for {email}', { email: user.email }), made.url, t('It works once, until {when}. Send it to them.', { when: dateTime(made.expires_at) }));
+  await showOnce(
+    t('A link for {email}', { email: user.email }),
+    made.url,
+    t('It works once, until {when}. Send it to them.', { when: dateTime(made.expires_at) }),
+  );
 }
 
-/** @param {string} now @param {unknown} content @param {unknown} [action] @param {string} [kind] of the page */
-export const frame = (now, content, action, kind = '') => html`<div class=${`page ${kind}`}>${heading({ title: t('Settings'), actions: action })}
-  ${tabs(sections.filter(([name]) => (!['keys', 'erasure'].includes(name) || may('admin')) && (name !== 'mail' || may('write'))).map(([name, title]) => [title, `/settings/${name}`, name === now]))}${content}</div>`;
+/**
+ * @param {string} now
+ * @param {unknown} content
+ * @param {unknown} [action]
+ * @param {string} [kind] of the page
+ */
+export const frame = (now, content, action, kind = '') =>
+  html`<div class=${`page ${kind}`}>
+    ${heading({ title: t('Settings'), actions: action })}
+    ${tabs(
+      sections
+        .filter(
+          ([name]) =>
+            (!['keys', 'erasure'].includes(name) || may('admin')) &&
+            (name !== 'mail' || may('write')),
+        )
+        .map(([name, title]) => [title, `/settings/${name}`, name === now]),
+    )}${content}
+  </div>`;
 
 /** @type {PageModule} */
 export const settingsPage = {
@@ -136,12 +404,28 @@ export const settingsPage = {
   view(model) {
     if (model.name === 'organization') return frame('organization', organization(model.item));
     if (model.name === 'mail') return frame('mail', mailView(model.item));
-    if (model.name === 'erasure') return frame('erasure', erasureView(model.items), may('admin') && button(t('Erase a person…'), askErasure, 'danger'));
+    if (model.name === 'erasure')
+      return frame(
+        'erasure',
+        erasureView(model.items),
+        may('admin') && button(t('Erase a person…'), askErasure, 'danger'),
+      );
     if (model.name === 'me') return frame('me', own(model.items));
     const part = parts[model.name];
     const allowed = part.fields && may(part.admin ? 'admin' : 'write');
-    return frame(model.name, model.items.length === 0 ? empty(part.empty)
-      : table([...part.columns.map(([label]) => label), ''], model.items.map((/** @type {any} */ item) => [...part.columns.map(([, show]) => show(item)), html`<span class="buttons">${part.actions?.(item)}</span>`])), allowed && button(newOf(part), () => create(part), 'primary'));
+    return frame(
+      model.name,
+      model.items.length === 0
+        ? empty(part.empty)
+        : table(
+            [...part.columns.map(([label]) => label), ''],
+            model.items.map((/** @type {any} */ item) => [
+              ...part.columns.map(([, show]) => show(item)),
+              html`<span class="buttons">${part.actions?.(item)}</span>`,
+            ]),
+          ),
+      allowed && button(newOf(part), () => create(part), 'primary'),
+    );
   },
 };
 
@@ -150,15 +434,23 @@ const newOf = (part) => t('New {kind}', { kind: part.one });
 
 /** @param {Part} part */
 async function create(part) {
-  const made = await form({
-    title: newOf(part), action: t('Create'), body: (state) => (part.fields || []).map((f) => field(state, f)),
-    submit: ({ values, key }) => {
-      const body = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value !== ''));
-      for (const name of ['triggers', 'allowed_values']) if (typeof body[name] === 'string') body[name] = listOf(body[name]);
-      if (body.ai) body.ai = { question: body.ai };
-      return post(part.path || '', body, { key });
+  const made = await form(
+    {
+      title: newOf(part),
+      action: t('Create'),
+      body: (state) => (part.fields || []).map((f) => field(state, f)),
+      submit: ({ values, key }) => {
+        const body = Object.fromEntries(
+          Object.entries(values).filter(([, value]) => value !== null && value !== ''),
+        );
+        for (const name of ['triggers', 'allowed_values'])
+          if (typeof body[name] === 'string') body[name] = listOf(body[name]);
+        if (body.ai) body.ai = { question: body.ai };
+        return post(part.path || '', body, { key });
+      },
     },
-  }, part.defaults);
+    part.defaults,
+  );
   if (!made) return;
   await part.made?.(made);
   await reload();
@@ -171,35 +463,132 @@ const dayName = (day) => shortDay(`2024-01-0${day}T12:00:00Z`).slice(0, 3);
 /** @param {any} o */
 function organization(o) {
   const change = async () => {
-    const saved = await form({
-      title: t('Organization'), action: t('Save'),
-      body: (state) => html`<div class="columns">${field(state, { name: 'name', required: true })}${field(state, { name: 'time_zone', required: true, help: t('such as Europe/Berlin') })}
-        ${field(state, { name: 'from_hour', label: t('Send from, hour'), type: 'number' })}${field(state, { name: 'to_hour', label: t('Send until, hour'), type: 'number' })}</div>
-        <fieldset class="field"><legend class="label">${t('Business days')}</legend><span class="chips">${week.map((day) => html`<label class="check"><input type="checkbox" .checked=${state.values.business_days.includes(day)}
-          @change=${(e) => state.set('business_days', week.filter((d) => (d === day ? e.target.checked : state.values.business_days.includes(d))))}> ${dayName(day)}</label>`)}</span>${state.errors.business_days && html`<span class="error">${state.errors.business_days}</span>`}</fieldset>
-        ${field(state, { name: 'holidays', help: t('dates such as 2026-12-25, with commas') })}
-        ${field(state, { name: 'postal_address', rows: 3 })}${field(state, { name: 'mail_footer', rows: 4 })}`,
-      submit: ({ values: v }) => patch('/v1/organization', { name: v.name, time_zone: v.time_zone, postal_address: v.postal_address, mail_footer: v.mail_footer, holidays: listOf(v.holidays), business_days: v.business_days, sending_window: { from_hour: v.from_hour, to_hour: v.to_hour } }),
-    }, { ...o, holidays: o.holidays.join(', '), from_hour: o.sending_window.from_hour, to_hour: o.sending_window.to_hour });
-    if (saved) { session.organization = saved; await reload(); }
+    const saved = await form(
+      {
+        title: t('Organization'),
+        action: t('Save'),
+        body: (state) =>
+          html`<div class="columns">
+              ${field(state, { name: 'name', required: true })}${field(state, {
+                name: 'time_zone',
+                required: true,
+                help: t('such as Europe/Berlin'),
+              })}
+              ${field(state, {
+                name: 'from_hour',
+                label: t('Send from, hour'),
+                type: 'number',
+              })}${field(state, { name: 'to_hour', label: t('Send until, hour'), type: 'number' })}
+            </div>
+            <fieldset class="field">
+              <legend class="label">${t('Business days')}</legend>
+              <span class="chips"
+                >${week.map(
+                  (day) =>
+                    html`<label class="check"
+                      ><input
+                        type="checkbox"
+                        .checked=${state.values.business_days.includes(day)}
+                        @change=${(e) =>
+                          state.set(
+                            'business_days',
+                            week.filter((d) =>
+                              d === day ? e.target.checked : state.values.business_days.includes(d),
+                            ),
+                          )}
+                      />
+                      ${dayName(day)}</label
+                    >`,
+                )}</span
+              >${
+                state.errors.business_days &&
+                html`<span class="error">${state.errors.business_days}</span>`
+              }
+            </fieldset>
+            ${field(state, { name: 'holidays', help: t('dates such as 2026-12-25, with commas') })}
+            ${field(state, {
+              name: 'postal_address',
+              rows: 3,
+            })}${field(state, { name: 'mail_footer', rows: 4 })}`,
+        submit: ({ values: v }) =>
+          patch('/v1/organization', {
+            name: v.name,
+            time_zone: v.time_zone,
+            postal_address: v.postal_address,
+            mail_footer: v.mail_footer,
+            holidays: listOf(v.holidays),
+            business_days: v.business_days,
+            sending_window: { from_hour: v.from_hour, to_hour: v.to_hour },
+          }),
+      },
+      {
+        ...o,
+        holidays: o.holidays.join(', '),
+        from_hour: o.sending_window.from_hour,
+        to_hour: o.sending_window.to_hour,
+      },
+    );
+    if (saved) {
+      session.organization = saved;
+      await reload();
+    }
   };
-  return html`<section class="section">${pairs([[t('Name'), o.name], [t('Time zone'), o.time_zone], [t('Business days'), o.business_days.map(dayName).join(', ')], [t('Sending window'), `${o.sending_window.from_hour}:00–${o.sending_window.to_hour}:00`],
-    [t('Holidays'), o.holidays.join(', ') || '—'], [t('Postal address'), o.postal_address || '—'], [t('Mail footer'), o.mail_footer]])}
-    ${may('admin') && html`<p class="buttons">${button(t('Change…'), change)}</p>`}</section>`;
+  return html`<section class="section">
+    ${pairs([
+      [t('Name'), o.name],
+      [t('Time zone'), o.time_zone],
+      [t('Business days'), o.business_days.map(dayName).join(', ')],
+      [t('Sending window'), `${o.sending_window.from_hour}:00–${o.sending_window.to_hour}:00`],
+      [t('Holidays'), o.holidays.join(', ') || '—'],
+      [t('Postal address'), o.postal_address || '—'],
+      [t('Mail footer'), o.mail_footer],
+    ])}
+    ${may('admin') && html`<p class="buttons">${button(t('Change…'), change)}</p>`}
+  </section>`;
 }
 
 /** @param {any[]} sessions */
 function own(sessions) {
   const password = async () => {
     const saved = await form({
-      title: t('Change the password'), action: t('Save'),
-      body: (state) => html`${field(state, { name: 'old_password', label: t('Current password'), type: 'password', autocomplete: 'current-password' })}${field(state, { name: 'password', label: t('New password'), type: 'password', required: true, autocomplete: 'new-password', help: t('At least 10 characters, such as four unrelated words. Your other sessions end.') })}`,
+      title: t('Change the password'),
+      action: t('Save'),
+      body: (state) =>
+        html`${field(state, {
+          name: 'old_password',
+          label: t('Current password'),
+          type: 'password',
+          autocomplete: 'current-password',
+        })}${field(state, {
+          name: 'password',
+          label: t('New password'),
+          type: 'password',
+          required: true,
+          autocomplete: 'new-password',
+          help: t('At least 10 characters, such as four unrelated words. Your other sessions end.'),
+        })}`,
       submit: ({ values }) => patch('/v1/me', values),
     });
-    if (saved) { toast(t('The password was changed')); await reload(); }
+    if (saved) {
+      toast(t('The password was changed'));
+      await reload();
+    }
   };
   return html`<p class="buttons">${button(t('Change the password…'), password)}</p>
-    ${table([t('Signed in'), t('Last seen'), t('Ends at the latest'), ''], sessions.map((s) => [dateTime(s.created_at), dateTime(s.last_seen_at), dateTime(s.expires_at), s.current ? t('this session') : button(t('End'), done(() => remove(`/v1/sessions/${s.id}`)))]))}`;
+    ${table(
+      [t('Signed in'), t('Last seen'), t('Ends at the latest'), ''],
+      sessions.map((s) => [
+        dateTime(s.created_at),
+        dateTime(s.last_seen_at),
+        dateTime(s.expires_at),
+        s.current
+          ? t('this session')
+          : button(
+              t('End'),
+              done(() => remove(`/v1/sessions/${s.id}`)),
+            ),
+      ]),
+    )}`;
 }
 
 /** @type {PageModule} */
@@ -208,21 +597,103 @@ export const webhookPage = {
   async load({ args, search }, signal) {
     const path = `/v1/webhooks/subscriptions/${args.id}`;
     const filter = search.get('status');
-    const [subscription, attempts] = await Promise.all([get(path, { signal }), getPage(`${path}/deliveries?page_size=100${filter ? `&status=${filter}` : ''}`, { signal })]);
+    const [subscription, attempts] = await Promise.all([
+      get(path, { signal }),
+      getPage(`${path}/deliveries?page_size=100${filter ? `&status=${filter}` : ''}`, { signal }),
+    ]);
     return { path, subscription, attempts, filter };
   },
   view({ path, subscription: s, attempts, filter }) {
     const at = `/settings/webhooks/${s.id}`;
-    return html`<div class="page">${heading({ up: ['/settings/webhooks', t('Webhooks')], title: s.url, note: html`${status(s.status)} ${s.triggers.join(', ')}`, actions: may('admin') && html`${button(t('Test'), done(async () => { await post(`${path}/test`, {}); toast(t('A test event is on its way')); later(); }))}
-        ${button(s.status === 'active' ? t('Pause') : t('Activate'), done(() => patch(path, { status: s.status === 'active' ? 'paused' : 'active' })))}
-        ${button(t('Redeliver failed…'), () => redeliverFailed(path))}
-        ${button(t('Rotate the secret…'), asked(t('Make a new secret? The old one works for another day.'), t('Rotate'), async () => { const made = await post(`${path}/rotate-secret`, {}); await showOnce(t('The new secret'), made.secret, t('It is shown only once.')); }))}
-        ${button(t('Delete…'), async () => { if (await confirm({ action: t('Delete the webhook'), danger: true })) { clearTimeout(soon); await remove(path); await go('/settings/webhooks'); } }, 'danger')}` })}
-      ${s.disabled_reason && html`<p class="notice bad">${t('Disabled: {reason}.', { reason: why(s.disabled_reason) })}</p>`}
-      ${s.consecutive_failures > 0 && html`<p class="notice bad">${tn(s.consecutive_failures, 'The last attempt failed, {when}.', 'The last {n} attempts failed, most recently {when}.', { when: when(s.last_failure_at) })}</p>`}
-      ${tabs([[t('All attempts'), at, !filter], [t('Failed'), `${at}?status=failed`, filter === 'failed']])}
-      ${attempts.data.length === 0 ? empty(t('Nothing was delivered yet.')) : table([t('When'), t('Event'), t('Attempt'), t('Result'), t('Duration'), ''], attempts.data.map((/** @type {any} */ a) => [
-        when(a.created_at), a.trigger_key, a.attempt, html`${status(a.status)} <span class="soft">${(a.error || a.response_code || '').toString().replace(/^\w+: /, '')}</span>`, `${a.duration_ms} ms`, may('admin') && button(t('Redeliver'), done(async () => { await post(`${path}/deliveries/${a.id}/redeliver`, {}); later(); }))]))}
+    return html`<div class="page">
+      ${heading({
+        up: ['/settings/webhooks', t('Webhooks')],
+        title: s.url,
+        note: html`${status(s.status)} ${s.triggers.join(', ')}`,
+        actions:
+          may('admin') &&
+          html`${button(
+            t('Test'),
+            done(async () => {
+              await post(`${path}/test`, {});
+              toast(t('A test event is on its way'));
+              later();
+            }),
+          )}
+          ${button(
+            s.status === 'active' ? t('Pause') : t('Activate'),
+            done(() => patch(path, { status: s.status === 'active' ? 'paused' : 'active' })),
+          )}
+          ${button(t('Redeliver failed…'), () => redeliverFailed(path))}
+          ${button(
+            t('Rotate the secret…'),
+            asked(
+              t('Make a new secret? The old one works for another day.'),
+              t('Rotate'),
+              async () => {
+                const made = await post(`${path}/rotate-secret`, {});
+                await showOnce(t('The new secret'), made.secret, t('It is shown only once.'));
+              },
+            ),
+          )}
+          ${button(
+            t('Delete…'),
+            async () => {
+              if (await confirm({ action: t('Delete the webhook'), danger: true })) {
+                clearTimeout(soon);
+                await remove(path);
+                await go('/settings/webhooks');
+              }
+            },
+            'danger',
+          )}`,
+      })}
+      ${
+        s.disabled_reason &&
+        html`<p class="notice bad">
+          ${t('Disabled: {reason}.', { reason: why(s.disabled_reason) })}
+        </p>`
+      }
+      ${
+        s.consecutive_failures > 0 &&
+        html`<p class="notice bad">
+          ${tn(
+            s.consecutive_failures,
+            'The last attempt failed, {when}.',
+            'The last {n} attempts failed, most recently {when}.',
+            { when: when(s.last_failure_at) },
+          )}
+        </p>`
+      }
+      ${tabs([
+        [t('All attempts'), at, !filter],
+        [t('Failed'), `${at}?status=failed`, filter === 'failed'],
+      ])}
+      ${
+        attempts.data.length === 0
+          ? empty(t('Nothing was delivered yet.'))
+          : table(
+              [t('When'), t('Event'), t('Attempt'), t('Result'), t('Duration'), ''],
+              attempts.data.map((/** @type {any} */ a) => [
+                when(a.created_at),
+                a.trigger_key,
+                a.attempt,
+                html`${status(a.status)}
+                  <span class="soft"
+                    >${(a.error || a.response_code || '').toString().replace(/^\w+: /, '')}</span
+                  >`,
+                `${a.duration_ms} ms`,
+                may('admin') &&
+                  button(
+                    t('Redeliver'),
+                    done(async () => {
+                      await post(`${path}/deliveries/${a.id}/redeliver`, {});
+                      later();
+                    }),
+                  ),
+              ]),
+            )
+      }
     </div>`;
   },
 };
@@ -231,8 +702,21 @@ export const webhookPage = {
 async function redeliverFailed(path) {
   const since = new Date(Date.now() - 7 * 24 * 60 * 60 * 1000).toISOString();
   const { queued: n } = await post(`${path}/redeliver-failed`, { since, dry_run: true });
-  if (n === 0) return toast(t('No event was given up in the last week. Failed attempts are repeated automatically.'));
-  if (!await confirm({ title: tn(n, 'Redeliver {n} event of the last week?', 'Redeliver {n} events of the last week?'), action: tn(n, 'Redeliver {n} event', 'Redeliver {n} events') })) return;
+  if (n === 0)
+    return toast(
+      t('No event was given up in the last week. Failed attempts are repeated automatically.'),
+    );
+  if (
+    !(await confirm({
+      title: tn(
+        n,
+        'Redeliver {n} event of the last week?',
+        'Redeliver {n} events of the last week?',
+      ),
+      action: tn(n, 'Redeliver {n} event', 'Redeliver {n} events'),
+    }))
+  )
+    return;
   await post(`${path}/redeliver-failed`, { since });
   await reload();
 }

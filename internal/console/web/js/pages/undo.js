@@ -19,14 +19,20 @@ function namesIn(entity) {
   return kind ? namesOf(kind) : { kind: name || t('record'), title: name || t('records') };
 }
 
-/** The sentences for kinds of operations, for one record and for several. @type {Record<string, [string, string]>} */
+/**
+ * The sentences for kinds of operations, for one record and for several.
+ * @type {Record<string, [string, string]>}
+ */
 const did = {
-  update: ['Changed {n} {kind}', 'Changed {n} {title}'], delete: ['Deleted {n} {kind}', 'Deleted {n} {title}'],
-  restore: ['Restored {n} {kind}', 'Restored {n} {title}'], import: ['Imported {n} {kind}', 'Imported {n} {title}'],
+  update: ['Changed {n} {kind}', 'Changed {n} {title}'],
+  delete: ['Deleted {n} {kind}', 'Deleted {n} {title}'],
+  restore: ['Restored {n} {kind}', 'Restored {n} {title}'],
+  import: ['Imported {n} {kind}', 'Imported {n} {title}'],
   tam_import: ['Imported {n} record of a market', 'Imported {n} records of a market'],
   template: ['Brought the newest text to {n} person', 'Brought the newest text to {n} people'],
   erasure: ['Erased a person: {n} record', 'Erased a person: {n} records'],
-  merge: ['Merged {n} {kind}', 'Merged {n} {title}'], undo: ['Undo: put back {n} {kind}', 'Undo: put back {n} {title}'],
+  merge: ['Merged {n} {kind}', 'Merged {n} {title}'],
+  undo: ['Undo: put back {n} {kind}', 'Undo: put back {n} {title}'],
 };
 
 /** What an operation did. @param {Item} o */
@@ -38,63 +44,166 @@ export function titleOf({ kind, entity, matched, changed, undone }) {
 /** Whether an operation can be undone now. @param {Item | null | undefined} o */
 export const isUndoable = (o) => may('write') && o?.undoable_until && !o.undone_by;
 
-/** The operation with an id, or undefined if it is not kept any more. @param {string} id @param {AbortSignal} [signal] @returns {Promise<Item | undefined>} */
-export const operationWith = async (id, signal) => (await list('/v1/operations/list', { filters: [is('id', id)], page_size: 1 }, { signal })).data[0];
+/**
+ * The operation with an id, or undefined if it is not kept any more.
+ * @param {string} id
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Item | undefined>}
+ */
+export const operationWith = async (id, signal) =>
+  (await list('/v1/operations/list', { filters: [is('id', id)], page_size: 1 }, { signal }))
+    .data[0];
 
-/** Reads whether the undo of an operation was itself undone, which the operation does not say. @param {Item | undefined} o @param {AbortSignal} [signal] */
+/**
+ * Reads whether the undo of an operation was itself undone, which the operation does not say.
+ * @param {Item | undefined} o
+ * @param {AbortSignal} [signal]
+ */
 export async function readUndone(o, signal) {
   if (o?.undone_by) o.isBack = Boolean((await operationWith(o.undone_by, signal))?.undone_by);
 }
 
 /** That an operation was undone. @param {Item | undefined} o */
-export const undoneNote = (o) => o?.undone_by && html`<p class="notice">${o.isBack ? t('This was undone, and the undo was undone, too.') : t('This was undone.')} <a href=${link(`/operations/${o.undone_by}`)}>${t('Show the undo')}</a></p>`;
+export const undoneNote = (o) =>
+  o?.undone_by &&
+  html`<p class="notice">
+    ${o.isBack ? t('This was undone, and the undo was undone, too.') : t('This was undone.')}
+    <a href=${link(`/operations/${o.undone_by}`)}>${t('Show the undo')}</a>
+  </p>`;
 
-/** Why an undo leaves records as they are, or a new text people, one sentence for each reason. @param {Item | null} kept @returns {string[]} */
+/**
+ * Why an undo leaves records as they are, or a new text people, one sentence for each reason.
+ * @param {Item | null} kept
+ * @returns {string[]}
+ */
 export function keptBecause(kept) {
   /** @type {[string, string, string][]} */
   const reasons = [
-    ['changed_since', '{n} record was changed since. What was changed stays.', '{n} records were changed since. What was changed stays.'],
-    ['in_use_since', '{n} new record is in use and stays: by a message, a task, a meeting, an opportunity or a contact.', '{n} new records are in use and stay: by a message, a task, a meeting, an opportunity or a contact.'],
-    ['opted_out', '{n} contact has opted out or has a suppressed address. That stays.', '{n} contacts have opted out or have a suppressed address. That stays.'],
-    ['not_possible', 'Something that {n} record had is gone or taken: a tag, an account, an owner, a field or an external ID.', 'Something that {n} records had is gone or taken: a tag, an account, an owner, a field or an external ID.'],
-    ['sent_step_gone', '{n} person keeps the earlier text: a step that has happened is not in the template any more.', '{n} people keep the earlier text: a step that has happened is not in the template any more.'],
-    ['order_changed', '{n} person keeps the earlier text: a step that has happened would come after one that has not.', '{n} people keep the earlier text: a step that has happened would come after one that has not.'],
-    ['gone', '{n} record was deleted permanently or erased.', '{n} records were deleted permanently or erased.'],
+    [
+      'changed_since',
+      '{n} record was changed since. What was changed stays.',
+      '{n} records were changed since. What was changed stays.',
+    ],
+    [
+      'in_use_since',
+      '{n} new record is in use and stays: by a message, a task, a meeting, an opportunity or a contact.',
+      '{n} new records are in use and stay: by a message, a task, a meeting, an opportunity or a contact.',
+    ],
+    [
+      'opted_out',
+      '{n} contact has opted out or has a suppressed address. That stays.',
+      '{n} contacts have opted out or have a suppressed address. That stays.',
+    ],
+    [
+      'not_possible',
+      'Something that {n} record had is gone or taken: a tag, an account, an owner, a field or an external ID.',
+      'Something that {n} records had is gone or taken: a tag, an account, an owner, a field or an external ID.',
+    ],
+    [
+      'sent_step_gone',
+      '{n} person keeps the earlier text: a step that has happened is not in the template any more.',
+      '{n} people keep the earlier text: a step that has happened is not in the template any more.',
+    ],
+    [
+      'order_changed',
+      '{n} person keeps the earlier text: a step that has happened would come after one that has not.',
+      '{n} people keep the earlier text: a step that has happened would come after one that has not.',
+    ],
+    [
+      'gone',
+      '{n} record was deleted permanently or erased.',
+      '{n} records were deleted permanently or erased.',
+    ],
   ];
-  return reasons.filter(([reason]) => kept?.[reason]).map(([reason, one, other]) => tn(kept?.[reason], one, other));
+  return reasons
+    .filter(([reason]) => kept?.[reason])
+    .map(([reason, one, other]) => tn(kept?.[reason], one, other));
 }
 
 /** Sentences, one below the other. @param {string[]} lines */
-export const sentences = (lines) => lines.length > 0 && html`<ul class="list">${lines.map((line) => html`<li>${line}</li>`)}</ul>`;
+export const sentences = (lines) =>
+  lines.length > 0 &&
+  html`<ul class="list">
+    ${lines.map((line) => html`<li>${line}</li>`)}
+  </ul>`;
 
 /** Why records could not be changed. @param {Item} o @param {() => void} [leave] */
-export const problemsOf = ({ entity, problems }, leave) => problems.length > 0 && table([t('Problem'), t('Records'), t('For example')], problems.map((/** @type {Item} */ p) => [
-  p.code === 'in_use' ? sentence(p.message) : p.message, number(p.count || 1), p.first_id && entities[entity] ? html`<a href=${link(`${entities[entity].path}/${p.first_id}`)} @click=${leave}>${t('Open')}</a>` : '']));
+export const problemsOf = ({ entity, problems }, leave) =>
+  problems.length > 0 &&
+  table(
+    [t('Problem'), t('Records'), t('For example')],
+    problems.map((/** @type {Item} */ p) => [
+      p.code === 'in_use' ? sentence(p.message) : p.message,
+      number(p.count || 1),
+      p.first_id && entities[entity]
+        ? html`<a href=${link(`${entities[entity].path}/${p.first_id}`)} @click=${leave}
+            >${t('Open')}</a
+          >`
+        : '',
+    ]),
+  );
 
 /**
- * Follows an operation to its end, and says then what it has done, what it has not, and offers to undo it.
- * @param {string} id @param {{href: string, label: string, done: (o: Item) => string, seen?: () => void, more?: (o: Item, close: () => void) => unknown}} work more is what can be done about what it has not done
+ * Follows an operation to its end, and says then what it has done, what it has not, and offers to
+ * undo it.
+ * @param {string} id
+ * @param {{
+ *   href: string,
+ *   label: string,
+ *   done: (o: Item) => string,
+ *   seen?: () => void,
+ *   more?: (o: Item, close: () => void) => unknown,
+ * }} work more is what can be done about what it has not done
  */
 export function followOperation(id, { done, more, ...work }) {
   const path = `/v1/operations/${id}`;
-  const result = (/** @type {Item} */ o) => `${done(o)}${o.failed ? t(', {n} could not be changed', { n: o.failed }) : ''}${o.status === 'completed' ? '' : t(' ({status})', { status: o.status })}`;
-  follow({ ...work, read: path, cancel: () => post(`${path}/cancel`, {}), done: result, ended: (o) => {
-    const kept = keptBecause(o.kept);
-    if (!o.failed && kept.length === 0) return toast(result(o), { bad: o.status !== 'completed', undo: undoOf(o) });
-    void open((close) => html`<div class="panel"><h2>${result(o)}</h2>${sentences(kept)}${problemsOf(o, () => close(null))}${more?.(o, () => close(null))}
-      <div class="buttons">${isUndoable(o) && button(t('Undo…'), () => { close(null); return askUndo(o); })}${button(t('Close'), () => close(null))}</div></div>`);
-  } });
+  const result = (/** @type {Item} */ o) => {
+    const failures = o.failed ? t(', {n} could not be changed', { n: o.failed }) : '';
+    const end = o.status === 'completed' ? '' : t(' ({status})', { status: o.status });
+    return done(o) + failures + end;
+  };
+  follow({
+    ...work,
+    read: path,
+    cancel: () => post(`${path}/cancel`, {}),
+    done: result,
+    ended: (o) => {
+      const kept = keptBecause(o.kept);
+      if (!o.failed && kept.length === 0)
+        return toast(result(o), { bad: o.status !== 'completed', undo: undoOf(o) });
+      void open(
+        (close) =>
+          html`<div class="panel">
+            <h2>${result(o)}</h2>
+            ${sentences(kept)}${problemsOf(o, () => close(null))}${more?.(o, () => close(null))}
+            <div class="buttons">
+              ${
+                isUndoable(o) &&
+                button(t('Undo…'), () => {
+                  close(null);
+                  return askUndo(o);
+                })
+              }${button(t('Close'), () => close(null))}
+            </div>
+          </div>`,
+      );
+    },
+  });
 }
 
 /**
  * Says that a record was deleted, and offers to restore it.
- * @param {string} name @param {string} path of the record in the API @param {string} [href] of its page; without one, the page that is shown is read again
+ * @param {string} name
+ * @param {string} path of the record in the API
+ * @param {string} [href] of its page; without one, the page that is shown is read again
  */
 export function deleted(name, path, href) {
-  toast(t('{name} deleted', { name }), { undo: async () => {
-    await restore(path);
-    await (href ? go(href) : reload());
-  } });
+  toast(t('{name} deleted', { name }), {
+    undo: async () => {
+      await restore(path);
+      await (href ? go(href) : reload());
+    },
+  });
 }
 
 /** Restores a record, when it has been taken out of all others. @param {string} path */
@@ -116,10 +225,19 @@ export const undoOf = (o) => (isUndoable(o) ? () => void undo(o).catch(failed) :
 async function undo({ id }) {
   const href = current.params.path;
   const made = await begin(id, false);
-  followOperation(made.id, { href, label: t('Undoing'), done: ({ undone }) => tn(undone, '{n} record put back', '{n} records put back') });
+  followOperation(made.id, {
+    href,
+    label: t('Undoing'),
+    done: ({ undone }) => tn(undone, '{n} record put back', '{n} records put back'),
+  });
 }
 
-/** Starts an undo, when what the operation left to do in the background is done. @param {string} id @param {boolean} dry_run @returns {Promise<Item>} */
+/**
+ * Starts an undo, when what the operation left to do in the background is done.
+ * @param {string} id
+ * @param {boolean} dry_run
+ * @returns {Promise<Item>}
+ */
 async function begin(id, dry_run) {
   for (let left = 20; ; left--) {
     try {
@@ -131,7 +249,12 @@ async function begin(id, dry_run) {
   }
 }
 
-/** Counts what an undo would put back. @param {string} id @param {() => boolean} isWanted @returns {Promise<Item>} */
+/**
+ * Counts what an undo would put back.
+ * @param {string} id
+ * @param {() => boolean} isWanted
+ * @returns {Promise<Item>}
+ */
 async function tryUndo(id, isWanted) {
   let trial = await begin(id, true);
   while (trial.status === 'running' && isWanted()) {
@@ -151,29 +274,100 @@ export async function askUndo(o) {
   let isOpen = true;
   const answer = open((close, draw) => {
     redraw = draw;
-    return html`<div class="panel"><h2>${t('Undo: {what}', { what: titleOf(o) })}</h2>${problem ? refusal(problem, () => close(null)) : trial ? forecast(o, trial) : html`<p role="status">${t('Looking what can be put back…')} <progress aria-label=${t('Progress')}></progress></p>`}
-      <div class="buttons">${button(t('Cancel'), () => close(null))}${Number(trial?.undone) > 0 && button(tn(trial?.undone, 'Undo for {n} record', 'Undo for {n} records'), () => close(true), 'primary')}</div></div>`;
+    return html`<div class="panel">
+      <h2>${t('Undo: {what}', { what: titleOf(o) })}</h2>
+      ${
+        problem
+          ? refusal(problem, () => close(null))
+          : trial
+            ? forecast(o, trial)
+            : html`<p role="status">
+                ${t('Looking what can be put back…')}
+                <progress aria-label=${t('Progress')}></progress>
+              </p>`
+      }
+      <div class="buttons">
+        ${button(t('Cancel'), () => close(null))}${
+          Number(trial?.undone) > 0 &&
+          button(
+            tn(trial?.undone, 'Undo for {n} record', 'Undo for {n} records'),
+            () => close(true),
+            'primary',
+          )
+        }
+      </div>
+    </div>`;
   });
-  void tryUndo(o.id, () => isOpen).then((item) => { trial = item; }, (error) => { problem = error; }).then(() => redraw());
+  void tryUndo(o.id, () => isOpen)
+    .then(
+      (item) => {
+        trial = item;
+      },
+      (error) => {
+        problem = error;
+      },
+    )
+    .then(() => redraw());
   const isSure = await answer;
   isOpen = false;
   if (isSure) await undo(o);
 }
 
-/** What becomes of records, by the kind of the operation that is undone. @type {Record<string, string>} */
+/**
+ * What becomes of records, by the kind of the operation that is undone.
+ * @type {Record<string, string>}
+ */
 const back = {
-  update: 'Fields get the values that they had before.', delete: 'Deleted records come back from the trash.', restore: 'Restored records go to the trash again.',
-  import: 'Added records go to the trash, changed ones get their values back.', tam_import: 'Added records go to the trash.',
-  merge: 'Merged records come back with what belonged to them.', undo: 'Records are again as before the undo.',
+  update: 'Fields get the values that they had before.',
+  delete: 'Deleted records come back from the trash.',
+  restore: 'Restored records go to the trash again.',
+  import: 'Added records go to the trash, changed ones get their values back.',
+  tam_import: 'Added records go to the trash.',
+  merge: 'Merged records come back with what belonged to them.',
+  undo: 'Records are again as before the undo.',
 };
 
-/** What an undo would put back and what it would leave. @param {Item} o the operation @param {Item} trial */
-const forecast = ({ kind }, { undone, kept }) => html`<p>${undone > 0 ? `${tn(undone, '{n} record is put back.', '{n} records are put back.')} ${t(back[kind])}` : t('Nothing can be put back.')}</p>
-  ${sentences(keptBecause(kept))}<p class="soft">${t('Nobody is written to because of an undo, and it can be undone too. Sequences that have stopped stay so: Restart people… of a campaign continues them.')}</p>`;
+/**
+ * What an undo would put back and what it would leave.
+ * @param {Item} o the operation
+ * @param {Item} trial
+ */
+const forecast = ({ kind }, { undone, kept }) =>
+  html`<p>
+      ${
+        undone > 0
+          ? `${tn(undone, '{n} record is put back.', '{n} records are put back.')} ${t(back[kind])}`
+          : t('Nothing can be put back.')
+      }
+    </p>
+    ${sentences(keptBecause(kept))}
+    <p class="soft">
+      ${t(
+        'Nobody is written to because of an undo, and it can be undone too. Sequences that have ' +
+          'stopped stay so: Restart people… of a campaign continues them.',
+      )}
+    </p>`;
 
-/** Why an operation cannot be undone, with the one that comes first. @param {any} error @param {() => void} leave */
+/**
+ * Why an operation cannot be undone, with the one that comes first.
+ * @param {any} error
+ * @param {() => void} leave
+ */
 function refusal(error, leave) {
   const other = error instanceof ApiError && error.details[0]?.id;
-  const reason = error.code === 'undo_conflict' ? t('The merged record was merged again or deleted since.') : error.code === 'already_undone' ? t('It was undone already.') : error.message;
-  return html`<p class="notice bad" role="alert">${reason} ${other && html`<a href=${link(`/operations/${other}`)} @click=${leave}>${error.code === 'undo_conflict' ? t('Undo this first') : t('Show the undo')}</a>`}</p>`;
+  const reason =
+    error.code === 'undo_conflict'
+      ? t('The merged record was merged again or deleted since.')
+      : error.code === 'already_undone'
+        ? t('It was undone already.')
+        : error.message;
+  return html`<p class="notice bad" role="alert">
+    ${reason}
+    ${
+      other &&
+      html`<a href=${link(`/operations/${other}`)} @click=${leave}
+        >${error.code === 'undo_conflict' ? t('Undo this first') : t('Show the undo')}</a
+      >`
+    }
+  </p>`;
 }
