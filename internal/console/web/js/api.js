@@ -1,7 +1,6 @@
 // @ts-check
 // Calls the public API with the session cookie.
 import { words } from './format.js';
-import { t } from './text.js';
 
 /**
  * A message of the API with the names of fields as people know them. What is quoted stays.
@@ -155,7 +154,7 @@ async function once(method, path, body, options) {
     });
   } catch (error) {
     if (options.signal?.aborted) throw error;
-    throw new ApiError(0, 'offline', t('The service cannot be reached.'), [], 3);
+    throw new ApiError(0, 'offline', 'The service cannot be reached.', [], 3);
   }
   if (answer.ok) {
     hooks.used();

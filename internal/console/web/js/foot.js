@@ -7,7 +7,7 @@ import { html, keyed, render } from './dom.js';
 import { time } from './format.js';
 import { current, link, reload } from './router.js';
 import { announce } from './state.js';
-import { t, tn, why } from './text.js';
+import { number, plural, why } from './text.js';
 
 /**
  * Work in the background: of this page, or of the service, which says under the address read how
@@ -37,17 +37,17 @@ export function followPreview(id) {
     read: `${path}?page_size=1`,
     cancel: () => post(`${path}/cancel`, {}),
     href: `/previews/${id}`,
-    label: t('Preparing a Preview'),
+    label: 'Preparing a Preview',
     done: (p) =>
       p.status === 'READY'
-        ? tn(
+        ? plural(
             p.totals.companies.eligible,
             'The Preview is ready: {n} company',
             'The Preview is ready: {n} companies',
           )
         : p.status === 'FAILED'
-          ? t('The Preview failed: {why}', { why: why(p.failure_reason) })
-          : t('The Preview was cancelled'),
+          ? `The Preview failed: ${why(p.failure_reason)}`
+          : 'The Preview was cancelled',
   });
 }
 
@@ -56,7 +56,7 @@ export function followImport(id, preview) {
   follow({
     read: `/v1/tam/imports/${id}`,
     href: `/previews/${preview}`,
-    label: t('Importing a Preview'),
+    label: 'Importing a Preview',
     done: importResult,
   });
 }
@@ -64,11 +64,8 @@ export function followImport(id, preview) {
 /** @param {Item} i an Import that has ended */
 export const importResult = (i) =>
   i.status === 'failed'
-    ? t('The Import failed: {why}', { why: why(i.failure_reason) })
-    : t('Imported: {accounts} new accounts and {contacts} new contacts', {
-        accounts: i.accounts.created,
-        contacts: i.contacts.created,
-      });
+    ? `The Import failed: ${why(i.failure_reason)}`
+    : `Imported: ${number(i.accounts.created)} new accounts and ${number(i.contacts.created)} new contacts`;
 
 /** Shows work and looks how far it is. @param {Followed} work */
 export function follow(work) {
@@ -141,8 +138,7 @@ function draw() {
     html`${
       isEnding &&
       html`<p class="bar" role="alert">
-        ${t('Your session ends at {time}.', { time: time(at) })}
-        ${at < end && button(t('Stay signed in'), readSession)}
+        Your session ends at ${time(at)}. ${at < end && button('Stay signed in', readSession)}
       </p>`
     }
     ${keyed(
@@ -163,15 +159,15 @@ function draw() {
                   ><button
                     class="button plain"
                     type="button"
-                    aria-label=${t('Close')}
+                    aria-label="Close"
                     @click=${() => dropWork(work)}
                   >
                     ×
                   </button>`
               : html`<a class="clip" href=${link(work.href)}>${work.label}</a
                   ><progress max="1" .value=${work.at || 0} aria-label=${work.label}></progress
-                  ><span>${t('{n} %', { n: Math.round((work.at || 0) * 100) })}</span>
-                  ${work.cancel && button(t('Cancel'), work.cancel)}`
+                  ><span>${number(Math.round((work.at || 0) * 100))} %</span>
+                  ${work.cancel && button('Cancel', work.cancel)}`
           }
         </p>`,
     )}`,
@@ -182,7 +178,7 @@ function draw() {
 /** Shows the strip from now on. */
 export function startFoot() {
   place.className = 'foot';
-  place.setAttribute('aria-label', t('In progress'));
+  place.setAttribute('aria-label', 'In progress');
   document.body.append(place);
   others.onmessage = () => {
     used = Date.now();

@@ -1,6 +1,6 @@
 // @ts-check
 // Formats dates in the time zone of the organization, and values by their type.
-import { number, t, why } from './text.js';
+import { number, why } from './text.js';
 
 let zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const browserZone = zone;
@@ -147,7 +147,7 @@ const steps = /** @type {[number, string][]} */ ([
 /** How long ago, in one unit. @param {string | number | Date} at @param {number} [now] */
 export function ago(at, now = Date.now()) {
   const minutes = (now - new Date(at).getTime()) / minute;
-  if (minutes < 1) return t('just now');
+  if (minutes < 1) return 'just now';
   const [size, unit] = steps.findLast(([least]) => minutes >= least) || steps[0];
   return `${Math.floor(minutes / size)} ${unit}`;
 }
@@ -166,7 +166,7 @@ export function show(field, value) {
     case 'date':
       return day(`${value}T12:00:00Z`);
     case 'boolean':
-      return value ? t('yes') : t('no');
+      return value ? 'yes' : 'no';
     case 'number':
       return field.key?.endsWith('year') || Number.isNaN(Number(value))
         ? String(value)

@@ -10,7 +10,7 @@ import { setZone } from './format.js';
 import { routes } from './pages/routes.js';
 import { cancel, current, go, link, reload, start } from './router.js';
 import { addKeys, may, onUpdate, prefer, readPreferences, session, update } from './state.js';
-import { t, tn } from './text.js';
+import { plural } from './text.js';
 import { troubles, watchTroubles } from './trouble.js';
 import { watchUses } from './uses.js';
 
@@ -18,39 +18,39 @@ const app = /** @type {HTMLElement} */ (document.getElementById('app'));
 
 /** @type {[string, [string, string][]][]} */
 const navigation = [
-  ['', [[t('Home'), '/']]],
+  ['', [['Home', '/']]],
   [
-    t('People'),
+    'People',
     [
-      [t('Contacts'), '/contacts'],
-      [t('Accounts'), '/accounts'],
-      [t('Opportunities'), '/opportunities'],
-      [t('Audiences'), '/audiences'],
-      [t('Imports'), '/imports?f=dry_run:is:false'],
-      [t('Operations'), '/operations'],
+      ['Contacts', '/contacts'],
+      ['Accounts', '/accounts'],
+      ['Opportunities', '/opportunities'],
+      ['Audiences', '/audiences'],
+      ['Imports', '/imports?f=dry_run:is:false'],
+      ['Operations', '/operations'],
     ],
   ],
   [
-    t('Market'),
+    'Market',
     [
-      [t('New market'), '/market'],
-      [t('Previews'), '/previews'],
-      [t('Catalogue'), '/catalogue/companies'],
+      ['New market', '/market'],
+      ['Previews', '/previews'],
+      ['Catalogue', '/catalogue/companies'],
     ],
   ],
   [
-    t('Outreach'),
+    'Outreach',
     [
-      [t('Campaigns'), '/campaigns'],
-      [t('Templates'), '/templates'],
-      [t('Outbox'), '/outbox'],
+      ['Campaigns', '/campaigns'],
+      ['Templates', '/templates'],
+      ['Outbox', '/outbox'],
     ],
   ],
   [
-    t('Work'),
+    'Work',
     [
-      [t('Tasks'), '/tasks?f=status:is:open'],
-      [t('Meetings'), '/meetings'],
+      ['Tasks', '/tasks?f=status:is:open'],
+      ['Meetings', '/meetings'],
     ],
   ],
 ];
@@ -68,14 +68,14 @@ function draw() {
   }
   const path = current.params.path;
   render(
-    html`<a class="skip" href="#main">${t('Skip to the content')}</a>
+    html`<a class="skip" href="#main">Skip to the content</a>
       <div class="shell">
         ${waitingBar()}
         <header class="top">
           <button
             class="button icon menu-button"
             type="button"
-            aria-label=${t('Menu')}
+            aria-label="Menu"
             aria-expanded=${String(menuOpen)}
             aria-controls="nav"
             @click=${() => {
@@ -86,12 +86,12 @@ function draw() {
             ☰
           </button>
           <strong class="grow clip" dir="auto">${session.me.org_name}</strong>
-          ${button(t('Search'), openPalette)}
+          ${button('Search', openPalette)}
         </header>
-        <nav class=${menuOpen ? 'open' : ''} id="nav" aria-label=${t('Main')}>
+        <nav class=${menuOpen ? 'open' : ''} id="nav" aria-label="Main">
           <div class="brand clip" dir="auto">${session.me.org_name}</div>
           <button class="nav-button soft" type="button" @click=${openPalette}>
-            ${t('Search…')} <span class="grow"></span><kbd>Ctrl K</kbd>
+            Search… <span class="grow"></span><kbd>Ctrl K</kbd>
           </button>
           ${navigation.map(
             ([title, links]) =>
@@ -116,13 +116,13 @@ function draw() {
             <a
               href=${link('/settings')}
               aria-current=${path.startsWith('/settings') ? 'page' : null}
-              >${t('Settings')}</a
+              >Settings</a
             >
             <button class="nav-button" type="button" @click=${userMenu}>
               <span class="clip" dir="auto"
                 >${
                   session.me.user_first_name || session.me.user_email
-                }${session.me.access === 'read' && t(' · read access')}</span
+                }${session.me.access === 'read' && ' · read access'}</span
               >
             </button>
           </div>
@@ -142,7 +142,7 @@ const waitingBar = () =>
   waiting &&
   html`<div class="bar" role="status">
     ${waiting.why}
-    ${tn(waiting.seconds, 'Trying again in {n} second.', 'Trying again in {n} seconds.')}
+    ${plural(waiting.seconds, 'Trying again in {n} second.', 'Trying again in {n} seconds.')}
   </div>`;
 
 /** @param {string} path @param {string} now */
@@ -153,11 +153,10 @@ function isCurrent(path, now) {
 
 function content() {
   if (current.error) return failure(current.error);
-  const slow =
-    current.slow && html`<p class="notice">${t('Loading…')} ${button(t('Cancel'), cancel)}</p>`;
+  const slow = current.slow && html`<p class="notice">Loading… ${button('Cancel', cancel)}</p>`;
   if (!current.page)
     return html`<div class="page" aria-busy="true">
-      <h1 tabindex="-1" class="visually-hidden">${t('Loading…')}</h1>
+      <h1 tabindex="-1" class="visually-hidden">Loading…</h1>
       <div class="skeleton title"></div>
       <div class="skeleton body"></div>
       ${slow}
@@ -170,24 +169,24 @@ function failure(error) {
   const status = error instanceof ApiError ? error.status : 0;
   const title =
     status === 404
-      ? t('This does not exist')
+      ? 'This does not exist'
       : status === 403
-        ? t('You may not see this')
-        : t('This did not work');
+        ? 'You may not see this'
+        : 'This did not work';
   const text =
     status === 404
-      ? t('It was deleted, or the address is wrong.')
+      ? 'It was deleted, or the address is wrong.'
       : status === 403
-        ? t('You have {access} access. Ask an admin for more.', { access: session.me?.access })
+        ? `You have ${session.me?.access} access. Ask an admin for more.`
         : error.message;
   return html`<div class="page">
     <h1 tabindex="-1">${title}</h1>
     <p>${text}</p>
     <p class="buttons">
-      ${button(t('Try again'), () => (session.me ? reload() : location.reload()))}<a
+      ${button('Try again', () => (session.me ? reload() : location.reload()))}<a
         class="button"
         href=${link('/')}
-        >${t('Home')}</a
+        >Home</a
       >
     </p>
   </div>`;
@@ -249,7 +248,7 @@ function signInFields(state) {
     state.values.organizations &&
     field(state, {
       name: 'organization_id',
-      label: t('Organization'),
+      label: 'Organization',
       required: true,
       options: state.values.organizations,
     })
@@ -259,8 +258,8 @@ function signInFields(state) {
 function signInDialog() {
   const done = form(
     {
-      title: t('Your session has ended'),
-      action: t('Sign in'),
+      title: 'Your session has ended',
+      action: 'Sign in',
       body: signInFields,
       submit: signIn,
     },
@@ -341,22 +340,22 @@ async function userMenu() {
       html`<div class="panel">
         <h2 dir="auto">${session.me?.user_email}</h2>
         ${picker(
-          t('Theme'),
+          'Theme',
           'theme',
           [
-            ['', t('System')],
-            ['light', t('Light')],
-            ['dark', t('Dark')],
+            ['', 'System'],
+            ['light', 'Light'],
+            ['dark', 'Dark'],
           ],
           close,
         )}
         ${picker(
-          t('Rows'),
+          'Rows',
           'density',
           [
-            ['compact', t('Compact')],
-            ['', t('Normal')],
-            ['roomy', t('Roomy')],
+            ['compact', 'Compact'],
+            ['', 'Normal'],
+            ['roomy', 'Roomy'],
           ],
           close,
         )}
@@ -366,13 +365,13 @@ async function userMenu() {
             .checked=${!session.preferences.keys_off}
             @change=${(e) => prefer('keys_off', !e.target.checked)}
           />
-          ${t('Single-letter keys')}</label
+          Single-letter keys</label
         >
         <div class="buttons">
           <a class="button" href=${link('/settings/me')} @click=${() => close(null)}
-            >${t('Password and sessions')}</a
+            >Password and sessions</a
           >
-          ${button(t('Sign out'), signOut)}
+          ${button('Sign out', signOut)}
         </div>
       </div>`,
     'narrow',
@@ -396,25 +395,22 @@ function applyTheme() {
 
 function help() {
   const keys = [
-    ['Ctrl K', t('Search or jump to')],
-    ['/', t('Search this list')],
-    [
-      'g h c a m p t w',
-      t('Go to Home, Contacts, Accounts, Market, Campaigns, Templates, Webhooks'),
-    ],
-    ['j k', t('Next and previous row')],
-    ['x', t('Select a row')],
-    ['Shift x', t('Select a range')],
-    ['f', t('Add a filter')],
-    ['e', t('Edit a record')],
-    ['Enter', t('Open')],
-    ['o', t('Show a record beside the list')],
-    ['Esc', t('Close')],
+    ['Ctrl K', 'Search or jump to'],
+    ['/', 'Search this list'],
+    ['g h c a m p t w', 'Go to Home, Contacts, Accounts, Market, Campaigns, Templates, Webhooks'],
+    ['j k', 'Next and previous row'],
+    ['x', 'Select a row'],
+    ['Shift x', 'Select a range'],
+    ['f', 'Add a filter'],
+    ['e', 'Edit a record'],
+    ['Enter', 'Open'],
+    ['o', 'Show a record beside the list'],
+    ['Esc', 'Close'],
   ];
   void open(
     (close) =>
       html`<div class="panel">
-        <h2>${t('Keys')}</h2>
+        <h2>Keys</h2>
         <dl class="pairs">
           ${keys.map(
             ([key, what]) =>
@@ -422,7 +418,7 @@ function help() {
                 <dd>${what}</dd>`,
           )}
         </dl>
-        <div class="buttons">${button(t('Close'), () => close(null))}</div>
+        <div class="buttons">${button('Close', () => close(null))}</div>
       </div>`,
     'narrow',
   );

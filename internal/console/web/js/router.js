@@ -3,7 +3,6 @@
 import { ApiError } from './api.js';
 import { confirm } from './components/dialog.js';
 import { addKeys, update } from './state.js';
-import { t } from './text.js';
 
 /**
  * @type {{
@@ -111,9 +110,9 @@ function closeDialogs() {
 const mayLeave = async () =>
   !isDirty() ||
   confirm({
-    title: t('Leave without saving?'),
-    text: t('What you have entered here is lost.'),
-    action: t('Leave'),
+    title: 'Leave without saving?',
+    text: 'What you have entered here is lost.',
+    action: 'Leave',
     danger: true,
   });
 
@@ -227,7 +226,7 @@ export function reload() {
 export function cancel() {
   abort.abort(new DOMException('cancelled', 'AbortError'));
   current.loading = current.slow = false;
-  current.error = new Error(t('Loading was cancelled.'));
+  current.error = new Error('Loading was cancelled.');
   update();
 }
 

@@ -1,32 +1,22 @@
 // @ts-check
-// All texts of the console go through here, as whole sentences. English is the only language so
-// far, so the server
-// removes the calls of t that have nothing to fill in.
+// What texts need besides words: plural forms, numbers, and the reasons of the API.
 
 const plurals = new Intl.PluralRules('en');
 
 /**
- * A text with `{name}` placeholders. Numbers get separators.
- * @param {string} sentence
- * @param {Record<string, unknown>} [values]
- * @returns {string}
- */
-export function t(sentence, values = {}) {
-  return sentence.replace(/\{(\w+)\}/g, (all, name) => {
-    const value = values[name];
-    return typeof value === 'number' ? number(value) : name in values ? String(value) : all;
-  });
-}
-
-/**
- * A text that depends on a number, which is `{n}` in it.
+ * A text that depends on a number, which is `{n}` in it. Other placeholders are the names of values.
  * @param {number} n
  * @param {string} one
  * @param {string} other
  * @param {Record<string, unknown>} [values]
  */
-export function tn(n, one, other, values = {}) {
-  return t(plurals.select(n) === 'one' ? one : other, { n, ...values });
+export function plural(n, one, other, values = {}) {
+  /** @type {Record<string, unknown>} */
+  const all = { n, ...values };
+  return (plurals.select(n) === 'one' ? one : other).replace(/\{(\w+)\}/g, (placeholder, name) => {
+    const value = all[name];
+    return typeof value === 'number' ? number(value) : name in all ? String(value) : placeholder;
+  });
 }
 
 const numbers = new Intl.NumberFormat('en');
@@ -102,9 +92,6 @@ const reasons = {
 export function why(reason) {
   const name = (reason || '').toLowerCase();
   const [, code] = /^http_(\d+)$/.exec(name) || [];
-  return code
-    ? t('the provider answered with status {code}', { code })
-    : name in reasons
-      ? t(reasons[name])
-      : name.replaceAll('_', ' ');
+  if (code) return `the provider answered with status ${code}`;
+  return reasons[name] || name.replaceAll('_', ' ');
 }

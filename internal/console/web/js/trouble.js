@@ -4,7 +4,7 @@
 import { get, list } from './api.js';
 import { link } from './router.js';
 import { isWatched, may, update } from './state.js';
-import { t, why } from './text.js';
+import { number, why } from './text.js';
 
 /** @typedef {{id: string, title: string, text: string, href: string, isMail?: boolean}} Trouble */
 
@@ -30,15 +30,13 @@ function mailTrouble({ status, stage }) {
   if (status === 'ok') return [];
   const isUnsure = status === 'delivery_unknown';
   const waits = stage
-    ? t('Emails wait. It fails at this stage: {stage}.', { stage })
-    : t('Emails wait until it answers again.');
-  const text = isUnsure ? t('Campaigns are held until somebody releases them.') : waits;
+    ? `Emails wait. It fails at this stage: ${stage}.`
+    : 'Emails wait until it answers again.';
+  const text = isUnsure ? 'Campaigns are held until somebody releases them.' : waits;
   return [
     {
       id: 'mail',
-      title: isUnsure
-        ? t('The mail server does not confirm emails')
-        : t('The mail server does not work'),
+      title: isUnsure ? 'The mail server does not confirm emails' : 'The mail server does not work',
       text,
       href: link('/settings/mail'),
       isMail: true,
@@ -49,11 +47,11 @@ function mailTrouble({ status, stage }) {
 /** @param {Item} hook @returns {Trouble[]} */
 function webhookTrouble({ id, url, status, disabled_reason, consecutive_failures: failures }) {
   if (status !== 'disabled' && !(status === 'active' && failures > 0)) return [];
-  const title = t('Webhook {host}', { host: URL.canParse(url) ? new URL(url).host : url });
+  const title = `Webhook ${URL.canParse(url) ? new URL(url).host : url}`;
   const text =
     status === 'disabled'
-      ? t('switched off: {reason}', { reason: why(disabled_reason) })
-      : t('the last {n} attempts failed', { n: failures });
+      ? `switched off: ${why(disabled_reason)}`
+      : `the last ${number(failures)} attempts failed`;
   return [{ id, title, text, href: link(`/settings/webhooks/${id}`) }];
 }
 

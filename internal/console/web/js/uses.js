@@ -6,24 +6,24 @@ import { confirm, form } from './components/dialog.js';
 import { html } from './dom.js';
 import { words } from './format.js';
 import { entities } from './pages/entities.js';
-import { t, tn } from './text.js';
+import { number, plural } from './text.js';
 
 /**
  * How records refer to another one, where what they are does not say it.
  * @type {Record<string, string>}
  */
 const roles = {
-  filters: t(', by filters'),
-  filtering_rules: t(', by filters or columns'),
-  owner_id: t(', as owner'),
-  'campaigns owner_id': t(', as sender'),
+  filters: ', by filters',
+  filtering_rules: ', by filters or columns',
+  owner_id: ', as owner',
+  'campaigns owner_id': ', as sender',
 };
 
 /** What refers to a record, in words with names. @param {Item} use */
 function useOf({ entity, field, count, records }) {
   const kind = Object.values(entities).find((other) => other.entity === entity);
   const title = (kind?.title || words(entity.replaceAll('-', ' '))).toLowerCase();
-  const what = tn(count, '{n} {one}', '{n} {title}', {
+  const what = plural(count, '{n} {one}', '{n} {title}', {
     one: kind?.one || title.replace(/s$/, ''),
     title,
   });
@@ -37,7 +37,7 @@ function useOf({ entity, field, count, records }) {
       ><strong>${what}</strong>${roles[`${entity} ${field}`] || roles[field]}<br /><span
         class="soft"
         dir="auto"
-        >${rest > 0 ? t('{names} and {rest} more', { names, rest }) : names}</span
+        >${rest > 0 ? `${names} and ${number(rest)} more` : names}</span
       ></span
     >
   </li>`;
@@ -67,7 +67,7 @@ export async function deleteUsed({ path, title, text, action, act = () => remove
       ${
         uses.length > 0 &&
         html`<section>
-          <h3>${t('What hangs on it')}</h3>
+          <h3>What hangs on it</h3>
           <ul class="list">
             ${uses.map(useOf)}
           </ul>
@@ -93,9 +93,9 @@ export async function deleteUsed({ path, title, text, action, act = () => remove
 async function askForce(details) {
   const n = details.length;
   const isSure = await confirm({
-    title: tn(n, 'A dynamic audience depends on it', '{n} dynamic audiences depend on it'),
+    title: plural(n, 'A dynamic audience depends on it', '{n} dynamic audiences depend on it'),
     text: html`<span
-        >${tn(
+        >${plural(
           n,
           'This dynamic audience becomes static with the contacts it has now:',
           'These dynamic audiences become static with the contacts they have now:',
@@ -106,11 +106,11 @@ async function askForce(details) {
           ({ message }) => html`<li><span class="wrap" dir="auto">${sentence(message)}</span></li>`,
         )}
       </ul>
-      <span class="soft">${t('From then on, nobody comes in or leaves by a filter.')}</span>`,
-    action: tn(n, 'Make it static and go on', 'Make them static and go on'),
+      <span class="soft">From then on, nobody comes in or leaves by a filter.</span>`,
+    action: plural(n, 'Make it static and go on', 'Make them static and go on'),
     danger: true,
   });
-  if (!isSure) throw new ApiError(409, 'declined', t('Nothing was changed.'));
+  if (!isSure) throw new ApiError(409, 'declined', 'Nothing was changed.');
 }
 
 /** A message of the API as a sentence, without the field before it. @param {string} message */

@@ -1,7 +1,7 @@
 // @ts-check
 // Charts with their values printed. Each mark can link to its records.
 import { html, svg } from '../dom.js';
-import { number, t } from '../text.js';
+import { number } from '../text.js';
 
 /**
  * Horizontal bars: a funnel, or values side by side.
@@ -78,7 +78,7 @@ export function stacked(parts) {
 export function columns(days) {
   const most = Math.max(1, ...days.map((d) => d.value));
   const at = (/** @type {number} */ i) => `${(100 * (i + 0.5)) / days.length}%`;
-  return html`<div class="scroll-x" tabindex="0" role="group" aria-label=${t('By day')}>
+  return html`<div class="scroll-x" tabindex="0" role="group" aria-label="By day">
     <svg
       class="chart"
       width=${46 * days.length}

@@ -2,7 +2,7 @@
 // Dialogs are native. The button of a question names what it does.
 import { ApiError, inWords } from '../api.js';
 import { html, render } from '../dom.js';
-import { t } from '../text.js';
+import { number } from '../text.js';
 
 /**
  * Opens a dialog. view gets a function that closes it with a result, and one that draws it again.
@@ -78,7 +78,7 @@ export async function confirm({ action, title = `${action}?`, text, danger, coun
         html`${text && html`<p>${text}</p>`}${
           mustType &&
           html`<div class="field">
-            <label for="typed">${t('Type {count} to confirm', { count })}</label>
+            <label for="typed">Type ${number(count)} to confirm</label>
             <input
               id="typed"
               inputmode="numeric"
@@ -137,10 +137,7 @@ export const formView = (
     ${title && html`<h2>${title}</h2>`} ${body(state)}
     ${state.problem && html`<p class="notice bad" role="alert">${state.problem}</p>`}
     <div class="buttons">
-      ${
-        cancel &&
-        html`<button class="button" type="button" @click=${cancel}>${t('Cancel')}</button>`
-      }
+      ${cancel && html`<button class="button" type="button" @click=${cancel}>Cancel</button>`}
       <button
         class=${danger ? 'button primary danger' : 'button primary'}
         ?disabled=${state.busy || isReady?.(state) === false}

@@ -3,7 +3,6 @@
 import { is, list, tags, users } from '../api.js';
 import { html } from '../dom.js';
 import { words } from '../format.js';
-import { t } from '../text.js';
 
 let lastID = 0;
 /** @type {Map<string, string>} */
@@ -80,7 +79,7 @@ export function control(o) {
     >
       ${
         !(o.required && isKnown) &&
-        html`<option value="" .selected=${!isKnown}>${o.required ? t('Choose…') : ''}</option>`
+        html`<option value="" .selected=${!isKnown}>${o.required ? 'Choose…' : ''}</option>`
       }
       ${o.options.map(
         (option) =>
@@ -144,14 +143,11 @@ export function explain(type, value, error) {
   if (!error || typeof value !== 'string') return error;
   if (type === 'number')
     return ambiguous.test(value)
-      ? t('{value} can be read in two ways. Write {a} or {b}.', {
-          value,
-          a: value.replaceAll('.', ''),
-          b: String(Number(value)).replace(/\.\d{3}$/, '$&0'),
-        })
-      : t('{value} is not a number. Write it like 2500 or 2.5.', { value });
+      ? `${value} can be read in two ways. Write ${value.replaceAll('.', '')} or ` +
+          `${String(Number(value)).replace(/\.\d{3}$/, '$&0')}.`
+      : `${value} is not a number. Write it like 2500 or 2.5.`;
   return type === 'reference' && value && !isID(value)
-    ? t('Nothing has this name. Choose one from the list.')
+    ? 'Nothing has this name. Choose one from the list.'
     : error;
 }
 
@@ -226,7 +222,7 @@ function picker(o) {
       autocomplete="off"
       dir="auto"
       aria-invalid=${o.error ? 'true' : null}
-      placeholder=${o.placeholder || t('Type a name')}
+      placeholder=${o.placeholder || 'Type a name'}
       .value=${o.value ? names[o.value] || o.value : ''}
       @input=${async (e) => {
         const text = e.target.value;
@@ -309,8 +305,8 @@ export const knownName = (id) => names[id] || '';
 
 /** The options of a boolean. */
 export const yesNo = () => [
-  { value: 'true', label: t('yes') },
-  { value: 'false', label: t('no') },
+  { value: 'true', label: 'yes' },
+  { value: 'false', label: 'no' },
 ];
 
 /** The options of an enumeration. @param {string[]} values */
@@ -320,9 +316,9 @@ export const optionsOf = (values) => values.map((value) => ({ value, label: word
 export const typeFields = [
   {
     name: 'data_type',
-    label: t('Type'),
+    label: 'Type',
     required: true,
     options: optionsOf(['text', 'number', 'boolean', 'date', 'enum', 'multi_select']),
   },
-  { name: 'allowed_values', help: t('with commas, for a choice') },
+  { name: 'allowed_values', help: 'with commas, for a choice' },
 ];

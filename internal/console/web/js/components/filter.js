@@ -6,22 +6,22 @@ import { ApiError, post } from '../api.js';
 import { html, keyed } from '../dom.js';
 import { show, words } from '../format.js';
 import { noValue, selection, whereOf } from '../query.js';
-import { number, t } from '../text.js';
+import { number } from '../text.js';
 import { control, explain, knownName, optionsOf, read, yesNo } from './field.js';
 import { form } from './dialog.js';
 import { button } from './parts.js';
 
 /** @type {Record<string, string>} */
 const conditionNames = {
-  is_not: t('is not'),
-  not_contains: t('does not contain'),
-  is_empty: t('has no value'),
-  is_not_empty: t('has a value'),
-  greater_than: t('is more than'),
-  less_than: t('is less than'),
-  at_least: t('is at least'),
-  at_most: t('is at most'),
-  between: t('is between'),
+  is_not: 'is not',
+  not_contains: 'does not contain',
+  is_empty: 'has no value',
+  is_not_empty: 'has a value',
+  greater_than: 'is more than',
+  less_than: 'is less than',
+  at_least: 'is at least',
+  at_most: 'is at most',
+  between: 'is between',
 };
 
 /** What stands between the values of a list. Numbers have commas in them. @param {Field} [field] */
@@ -47,14 +47,14 @@ export function sentence(rule, fields) {
   if (rule.filters)
     return rule.filters
       .map((/** @type {any} */ r) => (r.filters ? `(${sentence(r, fields)})` : sentence(r, fields)))
-      .join(rule.operator === 'or' ? t(' or ') : t(' and '));
+      .join(rule.operator === 'or' ? ' or ' : ' and ');
   const field = fields.find((f) => f.key === rule.field);
   const name = field?.label || rule.field;
   if (noValue.has(rule.condition)) return `${name} ${conditionName(rule.condition)}`;
   const values = (Array.isArray(rule.value) ? rule.value : [rule.value]).map(
     (/** @type {unknown} */ v) => valueName(field, v),
   );
-  const separator = rule.condition === 'between' ? t(' and ') : separatorOf(field);
+  const separator = rule.condition === 'between' ? ' and ' : separatorOf(field);
   return `${name} ${conditionName(rule.condition)} ${values.join(separator)}`;
 }
 
@@ -73,12 +73,12 @@ export function marketText({ request: r, research }, fields) {
       ),
       search?.value,
       r.contact_filters?.include_keywords?.length &&
-        t('titles with {words}', { words: r.contact_filters.include_keywords.join(', ') }),
+        `titles with ${r.contact_filters.include_keywords.join(', ')}`,
       r.qualifier_rule &&
-        `${research?.question || t('the question')} ${show({ type: typeof answer }, answer)}`,
+        `${research?.question || 'the question'} ${show({ type: typeof answer }, answer)}`,
     ]
       .filter(Boolean)
-      .join(' · ') || t('All companies')
+      .join(' · ') || 'All companies'
   );
 }
 
@@ -125,9 +125,9 @@ export function filterBar({ entity, view, fields, onChange }) {
       data-key="f"
       @click=${() => add(editRule(fields, undefined, offer))}
     >
-      ${t('+ Filter')}
+      + Filter
     </button>
-    ${button(t('+ Group'), () => add(editGroup(fields)), 'plain')}
+    ${button('+ Group', () => add(editGroup(fields)), 'plain')}
   </div>`;
 }
 
@@ -161,7 +161,7 @@ function chips(rules, fields, change, offer) {
         </button>
         <button
           type="button"
-          aria-label=${t('Remove: {rule}', { rule: sentence(rule, fields) })}
+          aria-label=${`Remove: ${sentence(rule, fields)}`}
           @click=${() => change(rules.filter((_, at) => at !== i))}
         >
           ×
@@ -180,8 +180,8 @@ function chips(rules, fields, change, offer) {
 function editGroup(fields, group) {
   let { operator = 'or', filters = [] } = group || {};
   return form({
-    title: t('A group of filters'),
-    action: t('Apply'),
+    title: 'A group of filters',
+    action: 'Apply',
     isReady: () => filters.length > 0,
     submit: async () => (filters.length > 1 ? { operator, filters } : filters[0]),
     body: ({ draw }) => {
@@ -194,8 +194,8 @@ function editGroup(fields, group) {
       };
       return html`<div class="tabs">
           ${[
-            ['or', t('Any of them')],
-            ['and', t('All of them')],
+            ['or', 'Any of them'],
+            ['and', 'All of them'],
           ].map(
             ([value, label]) =>
               html`<button
@@ -213,10 +213,10 @@ function editGroup(fields, group) {
         <div class="chips">${chips(filters, fields, set)}</div>
         <div>
           ${button(
-            t('+ Filter'),
+            '+ Filter',
             () => add(editRule(fields)),
             'plain',
-          )}${button(t('+ Group'), () => add(editGroup(fields)), 'plain')}
+          )}${button('+ Group', () => add(editGroup(fields)), 'plain')}
         </div>`;
     },
   });
@@ -258,8 +258,8 @@ export function editRule(fields, rule, offer) {
     usable.find((f) => f.key === values.field) || usable[0];
   return form(
     {
-      title: rule ? t('Change the filter') : t('Add a filter'),
-      action: t('Apply'),
+      title: rule ? 'Change the filter' : 'Add a filter',
+      action: 'Apply',
       body: (state) => {
         const field = fieldOf(state);
         const conditions = conditionsOf(field, rule?.condition);
@@ -277,7 +277,7 @@ export function editRule(fields, rule, offer) {
         }
         return html`<div class="columns">
           <div class="field">
-            <label for="rule-field">${t('Field')}</label>${control({
+            <label for="rule-field">Field</label>${control({
               id: 'rule-field',
               name: 'field',
               required: true,
@@ -290,7 +290,7 @@ export function editRule(fields, rule, offer) {
             })}
           </div>
           <div class="field">
-            <label for="rule-condition">${t('Condition')}</label>${control({
+            <label for="rule-condition">Condition</label>${control({
               id: 'rule-condition',
               name: 'condition',
               required: true,
@@ -305,7 +305,7 @@ export function editRule(fields, rule, offer) {
           ${
             !noValue.has(condition) &&
             html`<div class="field">
-              <label for="rule-value">${t('Value')}</label
+              <label for="rule-value">Value</label
               >${valueInput(field, condition, state, offered[field.key])}
               ${
                 state.errors.value &&
@@ -331,12 +331,12 @@ export function editRule(fields, rule, offer) {
           : [null, ''].includes(values[0]);
         const message = isMissing
           ? isRange
-            ? t('Enter both values.')
-            : t('Enter a value.')
+            ? 'Enter both values.'
+            : 'Enter a value.'
           : unread
             ? explain('number', unread, unread)
             : isRange && values[0] > values[1]
-              ? t('The first value is greater than the second.')
+              ? 'The first value is greater than the second.'
               : '';
         if (message) throw new ApiError(422, '', message, [{ path: 'value', message }]);
         return result;
@@ -394,7 +394,7 @@ function valueInput(field, condition, state, offered = []) {
   if (condition === 'between') {
     const bounds = [state.values.value ?? []].flat();
     return html`<span class="range"
-      >${[t('From'), t('To')].map(
+      >${['From', 'To'].map(
         (label, i) =>
           html`<span class="field"
             ><label class="visually-hidden" for=${i ? 'rule-to' : 'rule-value'}>${label}</label
@@ -419,8 +419,8 @@ function valueInput(field, condition, state, offered = []) {
     placeholder: !takesList(field, condition)
       ? ''
       : type === 'number'
-        ? t('one or several, with semicolons')
-        : t('one or several, with commas'),
+        ? 'one or several, with semicolons'
+        : 'one or several, with commas',
   });
 }
 

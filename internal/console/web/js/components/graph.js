@@ -5,7 +5,7 @@
 import { html, svg } from '../dom.js';
 import { day, isoDay, time } from '../format.js';
 import { session } from '../state.js';
-import { t } from '../text.js';
+import { number } from '../text.js';
 
 /** @typedef {{index: number, label: string, isTask: boolean, at: string | null}} Node */
 /** @typedef {{from: number, to: number, label: string}} Edge */
@@ -60,7 +60,7 @@ export function graph({ nodes, edges, selected, onSelect }) {
     class="scroll-x graph"
     tabindex="0"
     role="group"
-    aria-label=${t('The sequence on a time line')}
+    aria-label="The sequence on a time line"
   >
     <svg width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`}>
       <defs>
@@ -186,7 +186,7 @@ function byDay(nodes) {
   for (const [i, date] of days.entries()) {
     const before = i ? Date.parse(days[i - 1]) : Date.parse(date) - oneDay;
     const gap = Math.round((Date.parse(date) - before) / oneDay) - 1;
-    if (gap > 3) columns.push({ date: '', label: t('{n} days', { n: gap }), isOff: true });
+    if (gap > 3) columns.push({ date: '', label: `${number(gap)} days`, isOff: true });
     else
       for (let d = 1; d <= gap; d++)
         columns.push(columnOf(new Date(before + d * oneDay).toISOString().slice(0, 10)));

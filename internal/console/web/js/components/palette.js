@@ -5,7 +5,6 @@ import { html, keyed } from '../dom.js';
 import { words } from '../format.js';
 import { go } from '../router.js';
 import { sections } from '../pages/entities.js';
-import { t } from '../text.js';
 import { open } from './dialog.js';
 
 /** @typedef {{group: string, label: string, note?: string, act: () => unknown}} Entry */
@@ -17,11 +16,8 @@ import { open } from './dialog.js';
 export function showPalette(pages, actions) {
   const targets = [
     ...pages,
-    [t('People of the catalogue'), '/catalogue/people'],
-    ...sections.map(([name, title]) => [
-      t('Settings: {part}', { part: title }),
-      `/settings/${name}`,
-    ]),
+    ['People of the catalogue', '/catalogue/people'],
+    ...sections.map(([name, title]) => [`Settings: ${title}`, `/settings/${name}`]),
   ];
   let text = '';
   let at = 0;
@@ -39,8 +35,8 @@ export function showPalette(pages, actions) {
     const entries = [
       ...targets
         .filter(([label]) => matches(label))
-        .map(([label, path]) => ({ group: t('Page'), label, act: () => go(path) })),
-      ...actions.filter((a) => matches(a.label)).map((a) => ({ group: t('Action'), ...a })),
+        .map(([label, path]) => ({ group: 'Page', label, act: () => go(path) })),
+      ...actions.filter((a) => matches(a.label)).map((a) => ({ group: 'Action', ...a })),
     ]
       .slice(0, found.length ? 6 : 40)
       .concat(found);
@@ -82,8 +78,8 @@ export function showPalette(pages, actions) {
         aria-expanded="true"
         aria-controls="palette-list"
         aria-activedescendant=${entries.length ? `palette-${at}` : null}
-        aria-label=${t('Search or jump to')}
-        placeholder=${t('Search or jump to…')}
+        aria-label="Search or jump to"
+        placeholder="Search or jump to…"
         autocomplete="off"
         dir="auto"
         @input=${(e) => {
@@ -102,7 +98,7 @@ export function showPalette(pages, actions) {
           if (e.key === 'Enter' && isPressed) choose(entries[at]);
         }}
       />
-      <ul id="palette-list" role="listbox" aria-label=${t('Results')}>
+      <ul id="palette-list" role="listbox" aria-label="Results">
         ${keyed(
           entries,
           (_, i) => i,
@@ -119,7 +115,7 @@ export function showPalette(pages, actions) {
             </li>`,
         )}
       </ul>
-      ${entries.length === 0 && html`<p class="empty">${t('Nothing matches.')}</p>`}
+      ${entries.length === 0 && html`<p class="empty">Nothing matches.</p>`}
     </div>`;
   }, 'palette');
 }

@@ -5,7 +5,7 @@ import { html, keyed, render } from '../dom.js';
 import { dateTime, words } from '../format.js';
 import { link } from '../router.js';
 import { update } from '../state.js';
-import { t, tn } from '../text.js';
+import { number, plural } from '../text.js';
 
 /**
  * @param {string} label
@@ -67,7 +67,7 @@ export const table = (heads, rows) =>
           ${heads.map(
             (head) =>
               html`<th scope="col">
-                ${head || html`<span class="visually-hidden">${t('Actions')}</span>`}
+                ${head || html`<span class="visually-hidden">Actions</span>`}
               </th>`,
           )}
         </tr>
@@ -95,7 +95,7 @@ export const heading = ({ up, title, note, actions }) =>
       ${note && html`<p class="soft" dir="auto">${note}</p>`}${
         actions === false &&
         html`<p class="soft">
-          ${t('Your access lets you read this but not change it. Ask an admin for more.')}
+          Your access lets you read this but not change it. Ask an admin for more.
         </p>`
       }
     </div>
@@ -147,7 +147,7 @@ export const beside = (title, actions, close, content) =>
   html`<aside class="peek" aria-label=${title}>
     <header class="heading">
       <h2 class="grow wrap" dir="auto">${title}</h2>
-      ${actions}${button(t('Close'), close)}
+      ${actions}${button('Close', close)}
     </header>
     ${content}
   </aside>`;
@@ -198,12 +198,12 @@ export function selected(model, actions, canTakeAll) {
   const n = isEverything ? total : rows.size;
   return (
     n > 0 &&
-    html`<div class="notice selection" role="region" aria-label=${t('Selection')}>
-      <strong>${t('{n} selected', { n })}</strong> ${
+    html`<div class="notice selection" role="region" aria-label="Selection">
+      <strong>${number(n)} selected</strong> ${
         canTakeAll &&
         n < total &&
         button(
-          t('Select all {n} matching', { n: total }),
+          `Select all ${number(total)} matching`,
           () => {
             model.isEverything = true;
             update();
@@ -217,7 +217,7 @@ export function selected(model, actions, canTakeAll) {
 
 /** What becomes of records that are deleted. */
 export const inTrash = (n = 1) =>
-  tn(
+  plural(
     n,
     'You can restore it from the trash. Other records lose their references to it.',
     'You can restore them from the trash. Other records lose their references to them.',
@@ -238,7 +238,7 @@ export async function download(path, name, body) {
     headers: { ...(body ? { 'Content-Type': 'application/json' } : {}), ...hooks.headers },
     body: body ? JSON.stringify(body) : undefined,
   });
-  if (!answer.ok) throw new Error(t('The download failed.'));
+  if (!answer.ok) throw new Error('The download failed.');
   const url = URL.createObjectURL(await answer.blob());
   const anchor = document.createElement('a');
   Object.assign(anchor, { href: url, download: name }).click();
@@ -248,7 +248,7 @@ export async function download(path, name, body) {
 /** @param {string} text */
 export async function copy(text) {
   await navigator.clipboard.writeText(text);
-  toast(t('Copied'));
+  toast('Copied');
 }
 
 // Short messages at the bottom of the page, with an undo where there is one.
@@ -325,10 +325,10 @@ function draw() {
                 entry.undo?.();
               }}
             >
-              ${t('Undo')}
+              Undo
             </button>`
           }
-          <button type="button" aria-label=${t('Close')} @click=${() => close(entry)}>×</button>
+          <button type="button" aria-label="Close" @click=${() => close(entry)}>×</button>
         </div>`,
     ),
     place,

@@ -4,7 +4,7 @@
 // view. The scrollbar stands for the exact total.
 import { ApiError } from '../api.js';
 import { html, keyed, render } from '../dom.js';
-import { t, tn } from '../text.js';
+import { number, plural } from '../text.js';
 import { announce } from '../state.js';
 
 /**
@@ -152,7 +152,7 @@ export class Table {
       this.damaged = page.meta.damaged || 0;
       this.blocks.set(block, page.data);
       this.element.classList.remove('dimmed');
-      if (known !== this.total) announce(tn(this.total, '{n} result', '{n} results'));
+      if (known !== this.total) announce(plural(this.total, '{n} result', '{n} results'));
       await this.options.onLoad?.(page);
     } catch (error) {
       if (abort.signal.aborted || generation !== this.generation) return;
@@ -278,7 +278,7 @@ export class Table {
           ? html`<span class="name"
               ><input
                 type="checkbox"
-                aria-label=${t('Select all loaded rows')}
+                aria-label="Select all loaded rows"
                 .checked=${this.selected.size > 0 && this.selected.size === this.records().length}
                 .indeterminate=${
                   this.selected.size > 0 && this.selected.size < this.records().length
@@ -360,7 +360,7 @@ export class Table {
                     selectable &&
                     html`<input
                       type="checkbox"
-                      aria-label=${t('Select row {n}', { n: row + 1 })}
+                      aria-label=${`Select row ${number(row + 1)}`}
                       .checked=${isSelected}
                       @click=${(e) => {
                         e.stopPropagation();

@@ -10,7 +10,7 @@ import { fromInput } from '../format.js';
 import { body, selection } from '../query.js';
 import { go, link, reload } from '../router.js';
 import { update } from '../state.js';
-import { t, tn } from '../text.js';
+import { number, plural } from '../text.js';
 import { deleteUsed } from '../uses.js';
 import { createAudience } from './audience.js';
 import { createCampaign } from './campaign_actions.js';
@@ -68,8 +68,8 @@ export async function create({ kind, schema }, given) {
   const twin = kind.entity === 'contacts' && twinOf();
   const made = await form(
     {
-      title: t('New {kind}', { kind: kind.one }),
-      action: t('Create'),
+      title: `New ${kind.one}`,
+      action: 'Create',
       body: (state) =>
         html`<div class="columns">
           ${fields.map((f) => schemaField(state, f, f.key === 'email' && twin && twin(state)))}
@@ -118,7 +118,7 @@ function twinOf() {
       status(
         'held',
         html`<a href=${link(`/contacts/${found.id}`)} target="_blank" dir="auto"
-          >${t('{name} has this address', { name: nameOf(found) })}</a
+          >${nameOf(found)} has this address</a
         >`,
       )
     );
@@ -158,7 +158,7 @@ const count = async (model, change) => (await bulk(model, change, { dry_run: tru
  * @param {string} one
  * @param {string} other
  */
-const counted = ({ kind }, n, one, other) => tn(n, one, other, namesOf(kind));
+const counted = ({ kind }, n, one, other) => plural(n, one, other, namesOf(kind));
 
 /**
  * Changes the chosen records, unless there are not n of them any more, and shows how far it is.
@@ -210,14 +210,14 @@ function forceNotice({ problems }, act) {
     n > 0 &&
     html`<div class="notice warn">
       <span class="grow"
-        >${tn(
+        >${plural(
           n,
           'Dynamic audiences depend on {n} record that was not deleted. If you delete it, these ' +
             'audiences become static with the contacts they have now.',
           'Dynamic audiences depend on {n} records that were not deleted. If you delete them, ' +
             'these audiences become static with the contacts they have now.',
         )}</span
-      >${button(tn(n, 'Delete {n} nevertheless', 'Delete {n} nevertheless'), act, 'danger')}
+      >${button(plural(n, 'Delete {n} nevertheless', 'Delete {n} nevertheless'), act, 'danger')}
     </div>`
   );
 }
@@ -244,16 +244,16 @@ export const actions = {
   async done(model) {
     const change = { set: { status: 'completed' } };
     const n = await count(model, change);
-    const action = tn(n, 'Mark {n} task as done', 'Mark {n} tasks as done');
+    const action = plural(n, 'Mark {n} task as done', 'Mark {n} tasks as done');
     if (model.isEverything && !(await confirm({ action }))) return;
-    await start(model, change, n, (done) => tn(done, '{n} task done', '{n} tasks done'));
+    await start(model, change, n, (done) => plural(done, '{n} task done', '{n} tasks done'));
   },
 
   async delete(model) {
     const n = await count(model, { delete: true });
     const action = counted(model, n, 'Delete {n} {kind}', 'Delete {n} {title}');
     if (await confirm({ text: inTrash(n), action, danger: true, count: n })) {
-      await start(model, { delete: true }, n, (done) => t('{n} deleted', { n: done }));
+      await start(model, { delete: true }, n, (done) => `${number(done)} deleted`);
     }
   },
 
@@ -261,7 +261,7 @@ export const actions = {
 
   async tag(model) {
     const usable = model.tags();
-    if (usable.length === 0) return toast(t('Create a tag in the settings first.'));
+    if (usable.length === 0) return toast('Create a tag in the settings first.');
     const n = await count(model, { add_tags: [usable[0].id] });
     await form(
       {
@@ -271,11 +271,11 @@ export const actions = {
           html`<div class="columns">
             ${field(state, {
               name: 'how',
-              label: t('Action'),
+              label: 'Action',
               required: true,
               options: [
-                { value: 'add_tags', label: t('Add the tag') },
-                { value: 'remove_tags', label: t('Remove the tag') },
+                { value: 'add_tags', label: 'Add the tag' },
+                { value: 'remove_tags', label: 'Remove the tag' },
               ],
             })}
             ${field(state, {
@@ -287,8 +287,8 @@ export const actions = {
         submit: ({ values }) =>
           start(model, { [values.how]: [values.tag] }, n, (done) =>
             values.how === 'add_tags'
-              ? t('{n} tagged', { n: done })
-              : t('The tag was removed from {n}', { n: done }),
+              ? `${number(done)} tagged`
+              : `The tag was removed from ${number(done)}`,
           ),
       },
       { how: 'add_tags', tag: usable[0].id },
@@ -322,8 +322,8 @@ export const actions = {
             <p class="soft">
               ${
                 state.values[f.key]
-                  ? t('The value replaces what the records have now.')
-                  : t('Without a value, the field becomes empty.')
+                  ? 'The value replaces what the records have now.'
+                  : 'Without a value, the field becomes empty.'
               }
             </p>`;
         },
@@ -333,7 +333,7 @@ export const actions = {
               model,
               { set: { [key]: valueOf(model.schema, key, values[key]) } },
               n,
-              (done) => t('{n} changed', { n: done }),
+              (done) => `${number(done)} changed`,
             );
           } catch (error) {
             if (error instanceof ApiError)
@@ -351,17 +351,21 @@ export const actions = {
       (a) => a.type !== 'dynamic',
     );
     const done = await form({
-      title: tn(model.count, 'Add {n} contact to an audience', 'Add {n} contacts to an audience'),
-      action: t('Add {n}', { n: model.count }),
+      title: plural(
+        model.count,
+        'Add {n} contact to an audience',
+        'Add {n} contacts to an audience',
+      ),
+      action: `Add ${number(model.count)}`,
       body: (state) =>
         html`${field(state, {
           name: 'audience',
           options: audiences.map((a) => ({ value: a.id, label: a.name })),
         })}
-        ${field(state, { name: 'name', label: t('Or the name of a new audience') })}`,
+        ${field(state, { name: 'name', label: 'Or the name of a new audience' })}`,
       submit: async ({ values, key }) => {
         if (!values.name && !values.audience)
-          throw new Error(t('Choose an audience or name a new one.'));
+          throw new Error('Choose an audience or name a new one.');
         return values.audience
           ? addTo(values.audience, model)
           : inNewAudience(values.name, key, model);
@@ -374,14 +378,16 @@ export const actions = {
     const campaigns = (await all('/v1/campaigns/list')).filter((c) => c.status !== 'completed');
     if (campaigns.length === 0)
       return toast(
-        t(
-          'There is no campaign yet. Add the contacts to an audience, and create a campaign for it.',
-        ),
+        'There is no campaign yet. Add the contacts to an audience, and create a campaign for it.',
       );
     const done = await form(
       {
-        title: tn(model.count, 'Add {n} contact to a campaign', 'Add {n} contacts to a campaign'),
-        action: t('Add {n}', { n: model.count }),
+        title: plural(
+          model.count,
+          'Add {n} contact to a campaign',
+          'Add {n} contacts to a campaign',
+        ),
+        action: `Add ${number(model.count)}`,
         body: (state) =>
           html`${field(state, {
             name: 'campaign',
@@ -389,17 +395,17 @@ export const actions = {
             options: campaigns.map((c) => ({ value: c.id, label: `${c.name} (${c.status})` })),
             help:
               campaigns.find((c) => c.id === state.values.campaign)?.status === 'active'
-                ? t('This campaign is running: their first steps happen as soon as they are due.')
+                ? 'This campaign is running: their first steps happen as soon as they are due.'
                 : '',
           })}
           ${field(state, {
             name: 'name',
-            label: t('Name of the new audience'),
+            label: 'Name of the new audience',
             required: true,
-            help: t('The contacts come in as an audience of the campaign.'),
+            help: 'The contacts come in as an audience of the campaign.',
           })}`,
         submit: async ({ values, key }) => {
-          if (!values.campaign) throw new Error(t('Choose a campaign.'));
+          if (!values.campaign) throw new Error('Choose a campaign.');
           const path = `/v1/campaigns/${values.campaign}`;
           const people = async () =>
             (await list(`${path}/simulate`, { page_size: 1 })).summary.contacts;
@@ -416,10 +422,7 @@ export const actions = {
       },
       {
         campaign: campaigns.find((c) => c.status !== 'active')?.id,
-        name: t('{filter}, {day}', {
-          filter: model.view.q || t('Contacts'),
-          day: new Date().toISOString().slice(0, 16).replace('T', ' '),
-        }),
+        name: `${model.view.q || 'Contacts'}, ${new Date().toISOString().slice(0, 16).replace('T', ' ')}`,
       },
     );
     if (!done) return;
@@ -432,13 +435,13 @@ export const actions = {
 export async function saveView(model) {
   const { view, kind } = model;
   const saved = await form({
-    title: t('Save this view'),
-    action: t('Save'),
+    title: 'Save this view',
+    action: 'Save',
     body: (state) =>
       field(state, {
         name: 'name',
         required: true,
-        help: t('Everybody in your organization sees the view.'),
+        help: 'Everybody in your organization sees the view.',
       }),
     submit: ({ values, key }) =>
       post(
@@ -455,7 +458,7 @@ export async function saveView(model) {
       ),
   });
   if (!saved) return;
-  toast(t('The view {name} is saved', { name: saved.name }));
+  toast(`The view ${saved.name} is saved`);
   await model.loadViews();
 }
 
@@ -467,12 +470,12 @@ export async function deleteView(model, v) {
   else if (
     !(await deleteUsed({
       path,
-      title: t('Delete the view {name}?', { name: v.name }),
-      action: t('Delete the view'),
+      title: `Delete the view ${v.name}?`,
+      action: 'Delete the view',
     }))
   )
     return;
-  toast(t('The view {name} is deleted', { name: v.name }), {
+  toast(`The view ${v.name} is deleted`, {
     undo: async () => {
       const { id, created_at, updated_at, ...content } = v;
       await post('/v1/views', content);
@@ -525,10 +528,7 @@ async function addTo(audience, model) {
       throw new ApiError(
         409,
         'conflict',
-        t('{now} contacts match by now, not {then}. Nothing was added.', {
-          now,
-          then: model.table.total,
-        }),
+        `${number(now)} contacts match by now, not ${number(model.table.total)}. Nothing was added.`,
       );
   }
   const which = model.isEverything
@@ -551,9 +551,9 @@ function finish(model, { asked, added }) {
   model.table.clearSelection();
   model.isEverything = false;
   toast(
-    tn(added, '{n} contact added', '{n} contacts added') +
+    plural(added, '{n} contact added', '{n} contacts added') +
       (asked > added
-        ? tn(asked - added, ', {n} was in it already', ', {n} were in it already')
+        ? plural(asked - added, ', {n} was in it already', ', {n} were in it already')
         : ''),
   );
   update();

@@ -10,7 +10,7 @@ import { html } from '../dom.js';
 import { body, encode, partsOf, selection } from '../query.js';
 import { go, link, reload } from '../router.js';
 import { may, update } from '../state.js';
-import { number, t, tn } from '../text.js';
+import { number, plural } from '../text.js';
 import { deleteUsed } from '../uses.js';
 import { withTags } from './entities.js';
 import { openHistory } from './history.js';
@@ -43,22 +43,22 @@ export async function createAudience(view) {
   };
   const made = await form(
     {
-      title: t('New audience'),
-      action: t('Create'),
+      title: 'New audience',
+      action: 'Create',
       body: (state) =>
         html`${count(state)}${field(state, { name: 'name', required: true })}
         ${field(state, {
           name: 'type',
-          label: t('Contacts'),
+          label: 'Contacts',
           required: true,
           options: [
-            { value: 'static', label: t('Those that you add') },
-            { value: 'dynamic', label: t('Whoever matches filters, at any moment') },
+            { value: 'static', label: 'Those that you add' },
+            { value: 'dynamic', label: 'Whoever matches filters, at any moment' },
           ],
         })}
         ${
           state.values.type === 'dynamic' &&
-          html`${field(state, { name: 'q', label: t('Search text') })}${filterBar({
+          html`${field(state, { name: 'q', label: 'Search text' })}${filterBar({
               entity: 'contacts',
               view: () => state.values.view,
               fields,
@@ -67,8 +67,8 @@ export async function createAudience(view) {
             <p class="soft" role="status">
               ${
                 state.values.n === undefined
-                  ? t('Counting…')
-                  : tn(state.values.n, '{n} contact matches now.', '{n} contacts match now.')
+                  ? 'Counting…'
+                  : plural(state.values.n, '{n} contact matches now.', '{n} contacts match now.')
               }
             </p>`
         }`,
@@ -123,7 +123,7 @@ export const audiencePage = {
 /** @param {Item} model */
 function members(model) {
   const table = new Table({
-    label: t('Contacts'),
+    label: 'Contacts',
     href: (c) => link(`/contacts/${c.id}`),
     selectable: may('write') && !model.isDynamic,
     onSelect: update,
@@ -134,16 +134,11 @@ function members(model) {
         { signal },
       ),
     columns: [
-      column('name', t('Name'), 220, nameOf),
-      column('title', t('Title'), 220, (c) => c.title),
-      column('account_id', t('Account'), 200, (c) => knownName(c.account_id)),
-      column('email', t('Email'), 260, (c) => c.email),
-      column(
-        'state',
-        t('Status'),
-        160,
-        (c) => c.do_not_contact && status('stopped', t('opted out')),
-      ),
+      column('name', 'Name', 220, nameOf),
+      column('title', 'Title', 220, (c) => c.title),
+      column('account_id', 'Account', 200, (c) => knownName(c.account_id)),
+      column('email', 'Email', 260, (c) => c.email),
+      column('state', 'Status', 160, (c) => c.do_not_contact && status('stopped', 'opted out')),
     ],
     onLoad: async (page) => {
       await resolveAll(
@@ -154,10 +149,10 @@ function members(model) {
     },
     empty: () =>
       model.q || model.isDynamic
-        ? empty(t('No contact matches.'))
+        ? empty('No contact matches.')
         : empty(
-            t('The audience is empty. Select contacts in their list and add them.'),
-            html`<a class="button primary" href=${link('/contacts')}>${t('Contacts')}</a>`,
+            'The audience is empty. Select contacts in their list and add them.',
+            html`<a class="button primary" href=${link('/contacts')}>Contacts</a>`,
           ),
   });
   return table;
@@ -168,21 +163,21 @@ function audienceView(model) {
   const { audience: a, table, campaigns } = model;
   return html`<div class="page list-page">
     ${heading({
-      up: ['/audiences', t('Audiences')],
+      up: ['/audiences', 'Audiences'],
       title: html`${a.name} <span class="soft">${number(a.contact_count)}</span>`,
       actions:
         may('write') &&
-        html` ${button(t('History'), () =>
+        html` ${button('History', () =>
           openHistory('audiences', a.name, model.path),
-        )}${button(t('Rename…'), () => rename(model))}${button(
-          a.status === 'active' ? t('Archive') : t('Activate'),
+        )}${button('Rename…', () => rename(model))}${button(
+          a.status === 'active' ? 'Archive' : 'Activate',
           () => setStatus(model, a.status === 'active' ? 'archived' : 'active'),
         )}
-        ${button(t('Delete…'), () => deleteAudience(model), 'danger')}`,
+        ${button('Delete…', () => deleteAudience(model), 'danger')}`,
     })}
     <p class="chips">
       <span class="soft"
-        >${campaigns.length ? t('Campaigns:') : t('No campaign sends to this audience.')}</span
+        >${campaigns.length ? 'Campaigns:' : 'No campaign sends to this audience.'}</span
       >
       ${campaigns.map(
         (/** @type {Item} */ c) =>
@@ -197,8 +192,8 @@ function audienceView(model) {
         id="search"
         class="search"
         type="search"
-        aria-label=${t('Search contacts')}
-        placeholder=${`${t('Search contacts')}  /`}
+        aria-label="Search contacts"
+        placeholder=${'Search contacts  /'}
         dir="auto"
         .value=${model.q}
         @input=${(e) => {
@@ -209,7 +204,7 @@ function audienceView(model) {
     </div>
     ${table.element}
     ${selected(model, (n) =>
-      button(t('Remove {n} from the audience', { n }), () => removeMembers(model)),
+      button(`Remove ${number(n)} from the audience`, () => removeMembers(model)),
     )}
   </div>`;
 }
@@ -241,9 +236,8 @@ function rulesOf(model) {
   };
   return html`<section class="section">
     <p>
-      ${t(
-        'Whoever matches is in this audience, at any moment. Running campaigns write to those who come in.',
-      )}
+      Whoever matches is in this audience, at any moment. Running campaigns write to those who come
+      in.
     </p>
     <div class="toolbar">
       ${
@@ -254,7 +248,7 @@ function rulesOf(model) {
                 >“${view.q}”
                 <button
                   type="button"
-                  aria-label=${t('Remove: {rule}', { rule: view.q })}
+                  aria-label=${`Remove: ${view.q}`}
                   @click=${() => change({ q: '' }).catch(failed)}
                 >
                   ×
@@ -278,22 +272,17 @@ function rulesOf(model) {
         <p role="status">
           ${
             counts
-              ? t(
-                  'Not saved. {now} match now, {then} with your change: {come} come in, {leave} leave.',
-                  counts,
-                )
-              : t('Counting…')
+              ? `Not saved. ${number(counts.now)} match now, ${number(counts.then)} with your ` +
+                `change: ${number(counts.come)} come in, ${number(counts.leave)} leave.`
+              : 'Counting…'
           }
-          <a href=${link(`/contacts${encode(draft)}`)} target="_blank">${t('Show them')}</a>
+          <a href=${link(`/contacts${encode(draft)}`)} target="_blank">Show them</a>
         </p>
         <p class="buttons">
-          ${counts && button(t('Save'), () => saveRules(model), 'primary')}${button(
-            t('Discard'),
-            () => {
-              drop(model);
-              update();
-            },
-          )}
+          ${counts && button('Save', () => saveRules(model), 'primary')}${button('Discard', () => {
+            drop(model);
+            update();
+          })}
         </p>
       </div>`
     }
@@ -313,14 +302,12 @@ async function saveRules(model) {
   if (
     names &&
     !(await confirm({
-      title: t('Change who is in {name}?', audience),
+      title: `Change who is in ${audience.name}?`,
       danger: true,
-      action: t('Save: {come} come in, {leave} leave', counts),
-      text: t(
-        'These campaigns write to those who come in, and stop for those who leave: {names}. ' +
-          'Whoever is stopped does not go on after coming back.',
-        { names },
-      ),
+      action: `Save: ${number(counts.come)} come in, ${number(counts.leave)} leave`,
+      text:
+        'These campaigns write to those who come in, and stop for those who leave: ' +
+        `${names}. Whoever is stopped does not go on after coming back.`,
     }))
   )
     return;
@@ -334,12 +321,12 @@ async function removeMembers({ path, table, campaigns }) {
   const contact_ids = [...table.selected];
   table.clearSelection();
   await post(`${path}/contacts/remove`, { contact_ids }, { key: newKey() });
-  toast(tn(contact_ids.length, '{n} contact removed', '{n} contacts removed'), {
+  toast(plural(contact_ids.length, '{n} contact removed', '{n} contacts removed'), {
     undo: async () => {
       await post(`${path}/contacts/add`, { contact_ids }, { key: newKey() });
       await reload();
       if (campaigns.length > 0)
-        toast(t('Their sequences have stopped. Restart people… of the campaign continues them.'));
+        toast('Their sequences have stopped. Restart people… of the campaign continues them.');
     },
   });
   await reload();
@@ -348,7 +335,7 @@ async function removeMembers({ path, table, campaigns }) {
 /** @param {Item} model @param {string} value */
 async function setStatus({ path, audience }, value) {
   await patch(path, { status: value });
-  toast(t('The audience is {status}', { status: value }), {
+  toast(`The audience is ${value}`, {
     undo: async () => {
       await patch(path, { status: audience.status });
       await reload();
@@ -362,8 +349,8 @@ async function rename({ path, audience }) {
   if (
     await form(
       {
-        title: t('Rename the audience'),
-        action: t('Save'),
+        title: 'Rename the audience',
+        action: 'Save',
         body: (state) => field(state, { name: 'name', required: true }),
         submit: ({ values }) => patch(path, values),
       },
@@ -379,11 +366,9 @@ async function deleteAudience(model) {
   if (
     !(await deleteUsed({
       path,
-      title: t('Delete {name}?', { name: audience.name }),
-      text: t(
-        'The contacts stay. You can restore the audience with its contacts from the trash for 30 days.',
-      ),
-      action: t('Delete the audience'),
+      title: `Delete ${audience.name}?`,
+      text: 'The contacts stay. You can restore the audience with its contacts from the trash for 30 days.',
+      action: 'Delete the audience',
     }))
   )
     return;

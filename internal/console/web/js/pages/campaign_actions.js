@@ -7,7 +7,7 @@ import { toast } from '../components/parts.js';
 import { html } from '../dom.js';
 import { go, reload } from '../router.js';
 import { session } from '../state.js';
-import { number, t, tn } from '../text.js';
+import { number, plural } from '../text.js';
 import { deleted } from './undo.js';
 
 /** @param {Item} model */
@@ -38,8 +38,8 @@ export async function createCampaign() {
   ]);
   const made = await form(
     {
-      title: t('New campaign'),
-      action: t('Create draft'),
+      title: 'New campaign',
+      action: 'Create draft',
       body: (state) => newCampaignFields(state, templates.data, people),
       submit: ({ values, key }) => {
         const audience_ids = [values.audience_ids].filter(Boolean);
@@ -64,25 +64,25 @@ function newCampaignFields(state, templates, people) {
   return html`${field(state, { name: 'name', required: true })}
     ${field(state, {
       name: 'template_id',
-      label: t('Template'),
+      label: 'Template',
       required: true,
       options: options(templates),
-      help: templates.length ? '' : t('Write a template first.'),
+      help: templates.length ? '' : 'Write a template first.',
     })}
     ${field(state, {
       name: 'audience_ids',
-      label: t('Audience'),
+      label: 'Audience',
       required: true,
       options: options(people),
-      help: people.length ? '' : t('Make an audience from the contacts first.'),
+      help: people.length ? '' : 'Make an audience from the contacts first.',
     })}
     ${field(state, {
       name: 'missing_values',
-      label: t('If a value in the text is missing'),
+      label: 'If a value in the text is missing',
       required: true,
       options: optionsOf(['hold', 'send', 'skip']),
     })}
-    <p class="soft">${t('Nothing is sent until you press Start.')}</p>`;
+    <p class="soft">Nothing is sent until you press Start.</p>`;
 }
 
 /** @param {Item} model @param {string} value */
@@ -93,10 +93,7 @@ export async function setStatus(model, value) {
     await patch(at(model), { status: before });
     await reload();
   };
-  const text =
-    value === 'active'
-      ? t('The campaign has started')
-      : t('The campaign is {status}', { status: value });
+  const text = value === 'active' ? 'The campaign has started' : `The campaign is ${value}`;
   toast(text, { undo: before === 'active' && value === 'paused' ? undo : undefined });
   model.plan = null;
   await reload();
@@ -104,8 +101,8 @@ export async function setStatus(model, value) {
 
 /** How the messages of a campaign leave. @param {string | null} transport */
 export function transportOf(transport) {
-  if (transport === 'outbox') return t('captured in the outbox, nothing leaves this server');
-  return transport ? t('sent through {transport}', { transport: transport.toUpperCase() }) : '';
+  if (transport === 'outbox') return 'captured in the outbox, nothing leaves this server';
+  return transport ? `sent through ${transport.toUpperCase()}` : '';
 }
 
 /** @param {Item} model */
@@ -113,12 +110,12 @@ export async function addAudience(model) {
   const attached = model.campaign.audiences.map((/** @type {Item} */ a) => a.id);
   const others = (await activeAudiences()).filter((a) => !attached.includes(a.id));
   const help = others.length
-    ? t('Contacts can also be added from their list.')
-    : t('All audiences are in the campaign.');
+    ? 'Contacts can also be added from their list.'
+    : 'All audiences are in the campaign.';
   const done = await form(
     {
-      title: t('Add people'),
-      action: t('Add the audience'),
+      title: 'Add people',
+      action: 'Add the audience',
       body: (state) =>
         field(state, { name: 'audience', required: true, options: options(others), help }),
       submit: ({ values, key }) => {
@@ -137,22 +134,21 @@ export async function retry(model) {
   const { queued: n } = await post(`${at(model)}/retry`, { status: ['failed'], dry_run: true });
   if (n === 0) {
     return toast(
-      t(
-        'Nobody knows whether these messages arrived. They are not sent again, so that nobody gets one twice.',
-      ),
+      'Nobody knows whether these messages arrived. They are not sent again, so that nobody gets one twice.',
     );
   }
-  const title = tn(n, 'Try {n} message again?', 'Try {n} messages again?');
-  if (!(await confirm({ title, action: tn(n, 'Send {n} message', 'Send {n} messages') }))) return;
+  const title = plural(n, 'Try {n} message again?', 'Try {n} messages again?');
+  if (!(await confirm({ title, action: plural(n, 'Send {n} message', 'Send {n} messages') })))
+    return;
   await post(`${at(model)}/retry`, { status: ['failed'] }, { key: newKey() });
   await reload();
 }
 
 /** @param {Item} model */
 export async function deleteCampaign(model) {
-  const title = t('Delete {name}?', { name: model.campaign.name });
-  const text = t('You can restore it with its people and messages from the trash for 30 days.');
-  if (!(await confirm({ title, text, action: t('Delete the campaign'), danger: true }))) return;
+  const title = `Delete ${model.campaign.name}?`;
+  const text = 'You can restore it with its people and messages from the trash for 30 days.';
+  if (!(await confirm({ title, text, action: 'Delete the campaign', danger: true }))) return;
   await remove(at(model));
   await go('/campaigns');
   deleted(model.campaign.name, at(model), `/campaigns/${model.campaign.id}`);
@@ -163,30 +159,30 @@ export async function editCampaign(model) {
   const { campaign: c } = model;
   const done = await form(
     {
-      title: t('Change the campaign'),
-      action: t('Save'),
+      title: 'Change the campaign',
+      action: 'Save',
       body: (state) =>
         html`${field(state, { name: 'name', required: true })}
         ${field(state, {
           name: 'owner_id',
-          label: t('Sender'),
+          label: 'Sender',
           type: 'reference',
           reference: 'users',
-          help: t('Later emails come from the new sender, in a new conversation.'),
+          help: 'Later emails come from the new sender, in a new conversation.',
         })}
         ${field(state, {
           name: 'missing_values',
-          label: t('If a value in the text is missing'),
+          label: 'If a value in the text is missing',
           required: true,
           options: optionsOf(['hold', 'send', 'skip']),
         })}
         ${field(state, {
           name: 'admit',
-          label: t('If one change brings many people'),
+          label: 'If one change brings many people',
           required: true,
           options: [
-            { value: 'ask', label: t('ask before they get anything') },
-            { value: 'automatic', label: t('start at once') },
+            { value: 'ask', label: 'ask before they get anything' },
+            { value: 'automatic', label: 'start at once' },
           ],
         })}`,
       submit: ({ values }) => patch(at(model), values),
@@ -199,12 +195,12 @@ export async function editCampaign(model) {
 /** Starts the sequences of the newcomers, as many as the dialog says. @param {Item} model */
 export async function admit(model) {
   const { newcomers: n, name, status } = model.campaign;
-  const title = tn(n, 'Admit {n} person to {name}?', 'Admit {n} people to {name}?', { name });
+  const title = plural(n, 'Admit {n} person to {name}?', 'Admit {n} people to {name}?', { name });
   const text =
     status === 'active'
-      ? t('Their first step is planned at once. Those who have opted out get nothing.')
-      : t('Their first step is planned when the campaign goes on.');
-  const action = tn(n, 'Admit {n} person', 'Admit {n} people');
+      ? 'Their first step is planned at once. Those who have opted out get nothing.'
+      : 'Their first step is planned when the campaign goes on.';
+  const action = plural(n, 'Admit {n} person', 'Admit {n} people');
   if (!(await confirm({ title, text, action }))) return;
   await post(`${at(model)}/admit`, { expect: n });
   await reload();
@@ -216,14 +212,14 @@ export async function end(model, value) {
   const isArchive = value === 'archived';
   const text =
     stats.active > 0
-      ? tn(
+      ? plural(
           stats.active,
           '{n} person who is still active gets nothing more.',
           '{n} people who are still active get nothing more.',
         )
-      : t('Nobody is active in it.');
-  const title = t(isArchive ? 'Archive {name}?' : 'Complete {name}?', { name: c.name });
-  const action = isArchive ? t('Archive the campaign') : t('Complete the campaign');
+      : 'Nobody is active in it.';
+  const title = isArchive ? `Archive ${c.name}?` : `Complete ${c.name}?`;
+  const action = isArchive ? 'Archive the campaign' : 'Complete the campaign';
   if (await confirm({ title, text, action, danger: stats.active > 0 }))
     await setStatus(model, value);
 }

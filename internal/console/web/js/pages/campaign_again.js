@@ -9,7 +9,7 @@ import { html } from '../dom.js';
 import { follow } from '../foot.js';
 import { day, isoDay, words } from '../format.js';
 import { go, reload } from '../router.js';
-import { t, tn, why } from '../text.js';
+import { number, plural, why } from '../text.js';
 import { activeAudiences, at, options } from './campaign_actions.js';
 import { keptBecause, sentences, titleOf } from './undo.js';
 
@@ -19,17 +19,17 @@ export async function reopen(model) {
   const { campaign_ended: ended = 0, campaign_archived: archived = 0 } = stats.stopped_by_reason;
   const hasPassed = Boolean(c.end_date) && c.end_date < isoDay(Date.now());
   const done = await form({
-    title: t('Reopen {name}?', { name: c.name }),
-    action: t('Reopen the campaign'),
+    title: `Reopen ${c.name}?`,
+    action: 'Reopen the campaign',
     className: 'narrow',
     body: (state) =>
-      html`<p>${goOn(ended + archived)} ${t('Nothing is sent until you resume it.')}</p>
+      html`<p>${goOn(ended + archived)} Nothing is sent until you resume it.</p>
         ${hasPassed && endDate(state, c.end_date)}`,
     submit: ({ values, key }) =>
       post(`${at(model)}/reopen`, hasPassed ? { end_date: values.end_date || null } : {}, { key }),
   });
   if (!done) return;
-  toast(t('The campaign is paused. Resume it when you are ready.'));
+  toast('The campaign is paused. Resume it when you are ready.');
   model.plan = null;
   await reload();
 }
@@ -37,22 +37,20 @@ export async function reopen(model) {
 /** @param {number} n those whom the end of the campaign has stopped */
 const goOn = (n) =>
   n > 0
-    ? tn(
+    ? plural(
         n,
         '{n} person who was stopped by its end goes on where they were, unless they have opted out or left since.',
         '{n} people who were stopped by its end go on where they were, unless they have opted out or left since.',
       )
-    : t('Nobody was stopped by its end.');
+    : 'Nobody was stopped by its end.';
 
 /** @param {FormState} state @param {string} passed */
 const endDate = (state, passed) =>
   field(state, {
     name: 'end_date',
-    label: t('New last day'),
+    label: 'New last day',
     type: 'date',
-    help: t('{day} has passed. Without a day, the campaign has no end.', {
-      day: day(`${passed}T12:00:00Z`),
-    }),
+    help: `${day(`${passed}T12:00:00Z`)} has passed. Without a day, the campaign has no end.`,
   });
 
 /** Makes a draft with the template and the settings of a campaign. @param {Item} model */
@@ -61,20 +59,18 @@ export async function clone(model) {
   const people = await activeAudiences();
   const made = await form(
     {
-      title: t('Copy {name}', { name: c.name }),
-      action: t('Create draft'),
+      title: `Copy ${c.name}`,
+      action: 'Create draft',
       body: (state) =>
         html`${field(state, { name: 'name', required: true })} ${audiencesOf(state, people)}
           <p class="soft">
-            ${t(
-              'The copy has the template, the sender and the settings, and nobody of this ' +
-                'campaign. Nothing is sent until you press Start.',
-            )}
+            The copy has the template, the sender and the settings, and nobody of this campaign.
+            Nothing is sent until you press Start.
           </p>`,
       submit: ({ values: { name, audience_ids }, key }) =>
         post(`${at(model)}/clone`, { name, audience_ids }, { key }),
     },
-    { name: t('{name}, copy', { name: c.name }), audience_ids: [] },
+    { name: `${c.name}, copy`, audience_ids: [] },
   );
   if (made) await go(`/campaigns/${made.id}`);
 }
@@ -91,7 +87,7 @@ function audiencesOf(state, people) {
   const others = people.filter(({ id }) => !chosen.includes(id));
   const error = state.errors.audience_ids;
   return html`<div class="field">
-    <label for="audiences">${t('Audiences')}</label>
+    <label for="audiences">Audiences</label>
     ${
       chosen.length > 0 &&
       html`<span class="chips"
@@ -101,7 +97,7 @@ function audiencesOf(state, people) {
             >${name}
             <button
               type="button"
-              aria-label=${t('Remove: {rule}', { rule: name })}
+              aria-label=${`Remove: ${name}`}
               @click=${() => set(chosen.filter((other) => other !== id))}
             >
               ×
@@ -120,9 +116,7 @@ function audiencesOf(state, people) {
         if (value) set([...chosen, value]);
       }}
     >
-      <option value="" .selected=${true}>
-        ${chosen.length > 0 ? t('Add another…') : t('Choose…')}
-      </option>
+      <option value="" .selected=${true}>${chosen.length > 0 ? 'Add another…' : 'Choose…'}</option>
       ${options(others).map(({ value, label }) => html`<option value=${value}>${label}</option>`)}
     </select>
     ${error && html`<span class="error">${error}</span>`}
@@ -142,19 +136,19 @@ export async function correctTemplate(model) {
   const n = trial.changed;
   if (n === 0) return nobodyChanges(kept);
   const started = await form({
-    title: t('Use the newest text of {template}?', { template: c.template_name }),
-    action: tn(n, 'Change it for {n} person', 'Change it for {n} people'),
+    title: `Use the newest text of ${c.template_name}?`,
+    action: plural(n, 'Change it for {n} person', 'Change it for {n} people'),
     body: () =>
       html`<p>${corrected(n)}</p>
         ${sentences(kept)}
-        <p class="soft">${t('To go back, change the template again and repeat this.')}</p>`,
+        <p class="soft">To go back, change the template again and repeat this.</p>`,
     submit: ({ key }) => post(path, {}, { key }),
   });
   if (!started) return;
   follow({
     read: `/v1/operations/${started.id}`,
     href: `/operations/${started.id}`,
-    label: t('Bringing the newest text to {name}', { name: c.name }),
+    label: `Bringing the newest text to ${c.name}`,
     done: titleOf,
     seen: (o) => {
       if (o.status !== 'running') void reload();
@@ -167,20 +161,20 @@ const nobodyChanges = (kept) =>
   open(
     (close) =>
       html`<div class="panel">
-        <h2>${t('Nobody gets another text')}</h2>
+        <h2>Nobody gets another text</h2>
         ${
           kept.length > 0
             ? sentences(kept)
-            : html`<p>${t('Whoever is active has the newest text already.')}</p>`
+            : html`<p>Whoever is active has the newest text already.</p>`
         }
-        <div class="buttons">${button(t('Close'), () => close(null))}</div>
+        <div class="buttons">${button('Close', () => close(null))}</div>
       </div>`,
     'narrow',
   );
 
 /** @param {number} n */
 const corrected = (n) =>
-  tn(
+  plural(
     n,
     '{n} person gets the newest text from the next step on. What was sent stays, and so do ' +
       'emails on their way and open tasks.',
@@ -228,23 +222,23 @@ export async function restartMany(model) {
     state.draw();
   };
   const done = await form({
-    title: t('Restart people who were stopped'),
-    action: t('Restart'),
+    title: 'Restart people who were stopped',
+    action: 'Restart',
     isReady: () => total > 0,
     body: (state) =>
       html`<fieldset class="choices">
-          <legend>${t('Stopped because')}</legend>
+          <legend>Stopped because</legend>
           ${rows.map((row) => reasonBox(state, row, () => choose(state)))}
         </fieldset>
         <p role="status">
           ${
             total > 0
-              ? tn(
+              ? plural(
                   total,
                   '{n} person goes on with the first step that was not sent.',
                   '{n} people go on with the first step that was not sent.',
                 )
-              : t('Choose for which reasons people go on.')
+              : 'Choose for which reasons people go on.'
           }
         </p>`,
     submit: (state) => post(path, { reasons: chosen(state), expect: total }, { key: state.key }),
@@ -259,8 +253,8 @@ export async function restartMany(model) {
  * @param {() => unknown} changed
  */
 function reasonBox(state, { reason, n, restarted, kept }, changed) {
-  const stay = Object.entries(kept).map(([code, count]) =>
-    t('{n} cannot: {why}', { n: Number(count), why: why(code) }),
+  const stay = Object.entries(kept).map(
+    ([code, count]) => `${number(Number(count))} cannot: ${why(code)}`,
   );
   return html`<label class="check"
     ><input
@@ -274,7 +268,7 @@ function reasonBox(state, { reason, n, restarted, kept }, changed) {
       }}
     />
     <span
-      >${words(why(reason))}: ${t('{n} of {all} can go on', { n: restarted, all: n })}
+      >${words(why(reason))}: ${number(restarted)} of ${number(n)} can go on
       ${stay.length > 0 && html`<br /><span class="soft">${stay.join('; ')}</span>`}</span
     ></label
   >`;

@@ -9,7 +9,7 @@ import { because, dateTime, words } from '../format.js';
 import { encode } from '../query.js';
 import { link, setSearch } from '../router.js';
 import { update } from '../state.js';
-import { t, why } from '../text.js';
+import { number, why } from '../text.js';
 
 /**
  * The name of a step: its title, or its number if the template does not have it any more.
@@ -18,9 +18,7 @@ import { t, why } from '../text.js';
  */
 export function stepName(model, index) {
   const step = model.template?.steps.find((/** @type {Item} */ s) => s.index === index);
-  return step?.title
-    ? t('{n}. {title}', { n: String(index + 1), title: step.title })
-    : t('Step {n}', { n: index + 1 });
+  return step?.title ? `${String(index + 1)}. ${step.title}` : `Step ${number(index + 1)}`;
 }
 
 /** The address of the people in a state. @param {Item} model @param {Item} [change] */
@@ -41,16 +39,16 @@ export function addressOf(model, change = {}) {
 /** The table of people. @param {Item} model */
 export function people(model) {
   return new Table({
-    label: t('People'),
+    label: 'People',
     fetch: (page, page_size, signal) => read(model, page, page_size, signal),
     columns: [
-      column('name', t('Name'), 200, nameOf),
-      column('status', t('Status'), 130, stateOf),
-      column('step', t('Step'), 160, (s) =>
+      column('name', 'Name', 200, nameOf),
+      column('status', 'Status', 130, stateOf),
+      column('step', 'Step', 160, (s) =>
         s.current_step_index === null ? '' : stepName(model, s.current_step_index),
       ),
-      column('due', t('Next'), 150, (s) => when(s.next_due_at)),
-      column('why', t('Why'), 420, shortReason),
+      column('due', 'Next', 150, (s) => when(s.next_due_at)),
+      column('why', 'Why', 420, shortReason),
     ],
     empty: () => empty(nobody(model)),
     onOpen: (s) => peek(model, s),
@@ -84,15 +82,15 @@ async function read(model, page, page_size, signal) {
 
 /** @param {Item} model */
 function nobody({ q, status: only, campaign }) {
-  if (q) return t('Nobody of this campaign has this name or address.');
-  if (only) return t('Nobody is in this state.');
+  if (q) return 'Nobody of this campaign has this name or address.';
+  if (only) return 'Nobody is in this state.';
   return campaign.status === 'active'
-    ? t('Nobody is enrolled yet. People of the audience come in one after another.')
-    : t('Nobody is enrolled yet. People of the audience come in when you start the campaign.');
+    ? 'Nobody is enrolled yet. People of the audience come in one after another.'
+    : 'Nobody is enrolled yet. People of the audience come in when you start the campaign.';
 }
 
 /** @param {Item} s */
-export const nameOf = (s) => s.contact_name || s.contact_email || t('deleted contact');
+export const nameOf = (s) => s.contact_name || s.contact_email || 'deleted contact';
 
 /** @param {Item} s */
 export const stateOf = (s) => status(s.reason === 'replied' ? 'replied' : s.status);
@@ -109,9 +107,9 @@ function openTask(s) {
  * @param {Item} s
  */
 export function reasonOf(s) {
-  if (s.status === 'completed') return t('all steps are done');
+  if (s.status === 'completed') return 'all steps are done';
   const task = openTask(s);
-  if (task) return t('waits for a task that is due {when}', { when: dateTime(task.due_at) });
+  if (task) return `waits for a task that is due ${dateTime(task.due_at)}`;
   const said = /^the sequence was stopped/; // the reason of the sequence says it
   const parts = because(s.history.at(-1)?.reason)
     .split('; ')
@@ -124,7 +122,7 @@ export function reasonOf(s) {
 function shortReason(s) {
   const task = openTask(s);
   return html`<span title=${reasonOf(s)}>${reasonOf(s)}</span>
-    ${task && html` · <a href=${link(`/tasks/${task.task_id}`)}>${t('Open the task')}</a>`}`;
+    ${task && html` · <a href=${link(`/tasks/${task.task_id}`)}>Open the task</a>`}`;
 }
 
 /** Shows a person beside the table, or nobody. @param {Item} model @param {Item | null} [s] */
@@ -159,20 +157,20 @@ export function peopleBar(model) {
   const reasons = { stopped: s.stopped_by_reason, not_started: s.not_started_by_reason };
   const found = Object.keys(reasons[/** @type {'stopped'} */ (only)] || {});
   return html`<div class="toolbar">
-    <h2>${t('People')}</h2>
+    <h2>People</h2>
     <input
       id="search"
       class="search"
       type="search"
       dir="auto"
-      aria-label=${t('Search people')}
-      placeholder=${t('Search people')}
+      aria-label="Search people"
+      placeholder="Search people"
       .value=${model.q}
       @input=${(e) => searchSoon(model, e.target.value)}
     />
     ${tabs(
       states.map((value) => [
-        value ? words(value) : t('All'),
+        value ? words(value) : 'All',
         addressOf(model, { status: value, reason: '' }),
         only === value,
       ]),

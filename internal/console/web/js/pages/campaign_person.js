@@ -8,7 +8,7 @@ import { html } from '../dom.js';
 import { because, fromInput } from '../format.js';
 import { link, reload } from '../router.js';
 import { may } from '../state.js';
-import { t, tn } from '../text.js';
+import { plural } from '../text.js';
 import { nameOf, peek, reasonOf, stateOf, stepName } from './campaign_people.js';
 
 /** The person beside the table. @param {Item} model */
@@ -18,12 +18,12 @@ export function person(model) {
   if (!model.open || !s) return null;
   const contact =
     !s.contact_deleted &&
-    html`<a class="button" href=${link(`/contacts/${s.contact_id}`)}>${t('Contact')}</a>`;
+    html`<a class="button" href=${link(`/contacts/${s.contact_id}`)}>Contact</a>`;
   const facts = pairs([
-    [t('Status'), stateOf(s)],
-    [t('Why'), html`<span class="reason">${reasonOf(s)}</span>`],
-    [t('Next'), when(s.next_due_at)],
-    [t('Address'), s.contact_email || '—'],
+    ['Status', stateOf(s)],
+    ['Why', html`<span class="reason">${reasonOf(s)}</span>`],
+    ['Next', when(s.next_due_at)],
+    ['Address', s.contact_email || '—'],
   ]);
   return beside(
     nameOf(s),
@@ -38,11 +38,11 @@ export function person(model) {
 function actions(model, s) {
   const isRunning = ['active', 'paused'].includes(model.campaign.status);
   if (s.status === 'active') {
-    return html`${waiting(s).length > 0 && button(t('Skip a step…'), () => skip(model, s))}
-    ${button(t('Postpone…'), () => postpone(s))}${button(t('Stop…'), () => stop(s))}`;
+    return html`${waiting(s).length > 0 && button('Skip a step…', () => skip(model, s))}
+    ${button('Postpone…', () => postpone(s))}${button('Stop…', () => stop(s))}`;
   }
   const canRestart = isRunning && ['stopped', 'completed'].includes(s.status);
-  return canRestart && button(t('Restart…'), () => restart(s));
+  return canRestart && button('Restart…', () => restart(s));
 }
 
 /** The steps that have not happened. @param {Item} s @returns {Item[]} */
@@ -55,11 +55,11 @@ function steps(model, s) {
     html`<strong>${stepName(model, h.step_index)}</strong><br />${status(h.status)}`,
     html`${when(h.at || h.due_at)}<br /><span class="soft">${because(h.reason)}</span> ${
         h.message_id &&
-        html`<br /><a href=${link(`/outbox?open=${h.message_id}`)}>${t('Show the email')}</a>`
+        html`<br /><a href=${link(`/outbox?open=${h.message_id}`)}>Show the email</a>`
       }
-      ${h.task_id && html`<br /><a href=${link(`/tasks/${h.task_id}`)}>${t('Open the task')}</a>`}`,
+      ${h.task_id && html`<br /><a href=${link(`/tasks/${h.task_id}`)}>Open the task</a>`}`,
   ]);
-  return table([t('Step'), t('When and why')], rows);
+  return table(['Step', 'When and why'], rows);
 }
 
 /**
@@ -78,12 +78,11 @@ async function act(s, what, body, done) {
 
 /** @param {Item} s */
 async function stop(s) {
-  const title = t('Stop writing to {name}?', { name: nameOf(s) });
-  const text = t(
-    'The remaining steps of this campaign do not happen for this person. You can restart them later.',
-  );
-  if (!(await confirm({ title, text, action: t('Stop the sequence'), danger: true }))) return;
-  await act(s, 'stop', { reason: 'manual' }, t('Nothing more goes to {name}', { name: nameOf(s) }));
+  const title = `Stop writing to ${nameOf(s)}?`;
+  const text =
+    'The remaining steps of this campaign do not happen for this person. You can restart them later.';
+  if (!(await confirm({ title, text, action: 'Stop the sequence', danger: true }))) return;
+  await act(s, 'stop', { reason: 'manual' }, `Nothing more goes to ${nameOf(s)}`);
 }
 
 /** @param {Item} model @param {Item} s */
@@ -94,22 +93,20 @@ async function skip(model, s) {
   }));
   await form(
     {
-      title: t('Skip a step for {name}', { name: nameOf(s) }),
-      action: t('Skip the step'),
+      title: `Skip a step for ${nameOf(s)}`,
+      action: 'Skip the step',
       body: (state) =>
         html`${field(state, {
             name: 'step_index',
-            label: t('Step'),
+            label: 'Step',
             required: true,
             options: choices,
           })}
           <p class="soft">
-            ${t(
-              'It does not happen, and cannot be taken back. The next step follows as if it had.',
-            )}
+            It does not happen, and cannot be taken back. The next step follows as if it had.
           </p>`,
       submit: ({ values }) =>
-        act(s, 'skip', { step_index: Number(values.step_index) }, t('The step is skipped')),
+        act(s, 'skip', { step_index: Number(values.step_index) }, 'The step is skipped'),
     },
     { step_index: choices[0].value },
   );
@@ -118,12 +115,12 @@ async function skip(model, s) {
 /** @param {Item} s */
 async function postpone(s) {
   await form({
-    title: t('Postpone what comes next for {name}', { name: nameOf(s) }),
-    action: t('Postpone'),
+    title: `Postpone what comes next for ${nameOf(s)}`,
+    action: 'Postpone',
     isReady: ({ values }) => Boolean(values.until),
     body: (state) =>
-      field(state, { name: 'until', label: t('Nothing before'), type: 'datetime', required: true }),
-    submit: ({ values }) => act(s, 'postpone', { until: fromInput(values.until) }, t('Postponed')),
+      field(state, { name: 'until', label: 'Nothing before', type: 'datetime', required: true }),
+    submit: ({ values }) => act(s, 'postpone', { until: fromInput(values.until) }, 'Postponed'),
   });
 }
 
@@ -135,21 +132,22 @@ async function restart(s) {
   const sent = s.history.filter((/** @type {Item} */ h) =>
     ['sent', 'unknown'].includes(h.status),
   ).length;
-  const repeats = tn(sent, '{n} email goes out a second time', '{n} emails go out a second time');
+  const repeats = plural(
+    sent,
+    '{n} email goes out a second time',
+    '{n} emails go out a second time',
+  );
   const choices = [
-    ...(s.status === 'stopped' ? [['next', t('Go on with the first step that was not sent')]] : []),
-    [
-      'start',
-      sent > 0 ? t('Begin again: {repeats}', { repeats }) : t('Begin again with the first step'),
-    ],
+    ...(s.status === 'stopped' ? [['next', 'Go on with the first step that was not sent']] : []),
+    ['start', sent > 0 ? `Begin again: ${repeats}` : 'Begin again with the first step'],
   ];
   await form({
-    title: t('Restart {name}', { name: nameOf(s) }),
-    action: t('Restart'),
+    title: `Restart ${nameOf(s)}`,
+    action: 'Restart',
     isReady: ({ values }) => Boolean(values.from),
     body: (state) =>
       html`<fieldset class="choices">
-        <legend>${t('From where?')}</legend>
+        <legend>From where?</legend>
         ${choices.map(
           ([value, text]) =>
             html`<label class="check"
@@ -166,7 +164,7 @@ async function restart(s) {
       </fieldset>`,
     submit: async ({ values: { from } }) => {
       const begin = (/** @type {Item} */ body) =>
-        act(s, 'restart', body, t('{name} is active again', { name: nameOf(s) }));
+        act(s, 'restart', body, `${nameOf(s)} is active again`);
       try {
         return await begin({ from, ...(from === 'start' && sent > 0 ? { repeat: true } : {}) });
       } catch (error) {
@@ -184,10 +182,10 @@ async function restart(s) {
  */
 async function askRepeat() {
   const isSure = await confirm({
-    title: t('Send emails a second time?'),
-    text: t('The sequence has begun again before. Emails that went out then go out once more.'),
-    action: t('Restart'),
+    title: 'Send emails a second time?',
+    text: 'The sequence has begun again before. Emails that went out then go out once more.',
+    action: 'Restart',
     danger: true,
   });
-  if (!isSure) throw new ApiError(409, 'declined', t('Nothing was changed.'));
+  if (!isSure) throw new ApiError(409, 'declined', 'Nothing was changed.');
 }

@@ -8,7 +8,7 @@ import { html } from '../dom.js';
 import { dateTime } from '../format.js';
 import { link } from '../router.js';
 import { may, update } from '../state.js';
-import { t, tn, why } from '../text.js';
+import { number, plural, why } from '../text.js';
 import { at, setStatus, transportOf } from './campaign_actions.js';
 
 const planEvery = 60_000; // milliseconds between two plans, at least
@@ -39,16 +39,20 @@ async function plan(model) {
 
 /** @param {Item} s the summary of a simulation */
 function summary({ people: p, ...s }) {
-  const emails = tn(p.sends, '{total} to {n} person', '{total} to {n} people', { total: s.sends });
-  const tasks = tn(p.tasks, '{total} for {n} person', '{total} for {n} people', { total: s.tasks });
+  const emails = plural(p.sends, '{total} to {n} person', '{total} to {n} people', {
+    total: s.sends,
+  });
+  const tasks = plural(p.tasks, '{total} for {n} person', '{total} for {n} people', {
+    total: s.tasks,
+  });
   return pairs([
-    [t('People'), t('{n} of {total} receive something', { n: p.reached, total: s.contacts })],
-    [t('Emails'), emails],
-    [t('Tasks'), tasks],
-    [t('First'), s.first_at ? dateTime(s.first_at) : '—'],
-    [t('Last'), s.last_at ? dateTime(s.last_at) : '—'],
-    ...leftOut(t('Skipped'), p.skipped, s.skipped),
-    ...leftOut(t('Held'), p.held, s.held),
+    ['People', `${number(p.reached)} of ${number(s.contacts)} receive something`],
+    ['Emails', emails],
+    ['Tasks', tasks],
+    ['First', s.first_at ? dateTime(s.first_at) : '—'],
+    ['Last', s.last_at ? dateTime(s.last_at) : '—'],
+    ...leftOut('Skipped', p.skipped, s.skipped),
+    ...leftOut('Held', p.held, s.held),
   ]);
 }
 
@@ -62,7 +66,7 @@ function summary({ people: p, ...s }) {
 function leftOut(label, people, steps) {
   return Object.entries(people).map(([reason, n]) => [
     label,
-    tn(
+    plural(
       n,
       '{n} person: {why}, {steps} of their steps',
       '{n} people: {why}, {steps} of their steps',
@@ -80,10 +84,10 @@ export async function simulate(model) {
   await open(
     (close) =>
       html`<div class="panel">
-        <h2>${t('What would happen')}</h2>
+        <h2>What would happen</h2>
         ${summary(s)}
-        <p class="soft">${t('Nothing was sent.')}</p>
-        <div class="buttons">${button(t('Close'), () => close(null))}</div>
+        <p class="soft">Nothing was sent.</p>
+        <div class="buttons">${button('Close', () => close(null))}</div>
       </div>`,
   );
 }
@@ -118,8 +122,8 @@ export async function start(model) {
   ]);
   const unfinished = unfinishedSteps(template);
   const isSure = await form({
-    title: t('Start {name}?', { name: c.name }),
-    action: tn(s.people.reached, 'Start for {n} person', 'Start for {n} people'),
+    title: `Start ${c.name}?`,
+    action: plural(s.people.reached, 'Start for {n} person', 'Start for {n} people'),
     className: 'narrow',
     isReady: ({ values }) => unfinished.length === 0 || Boolean(values.sure),
     body: (state) =>
@@ -136,14 +140,12 @@ export async function start(model) {
  * @param {Item[]} steps
  */
 function unfinishedNotice(state, template, steps) {
-  const names = steps.map((step) => step.title || t('Step {n}', { n: step.index + 1 })).join(', ');
-  const text = t('The text is not finished. There is a placeholder such as “…” in: {names}.', {
-    names,
-  });
+  const names = steps.map((step) => step.title || `Step ${number(step.index + 1)}`).join(', ');
+  const text = `The text is not finished. There is a placeholder such as “…” in: ${names}.`;
   return html`<div class="notice warn">
       <span class="grow">${text}</span>
       <a class="button" href=${link(`/templates/${template.id}?step=${steps[0].index + 1}`)}
-        >${t('Open the template')}</a
+        >Open the template</a
       >
     </div>
     <label class="check"
@@ -153,6 +155,6 @@ function unfinishedNotice(state, template, steps) {
         .checked=${Boolean(state.values.sure)}
         @change=${(e) => state.set('sure', e.target.checked)}
       />
-      ${t('Send it as it is')}</label
+      Send it as it is</label
     >`;
 }

@@ -8,7 +8,7 @@ import { html } from '../dom.js';
 import { dateTime, shortDay } from '../format.js';
 import { current, link, reload } from '../router.js';
 import { isWatched, may, update } from '../state.js';
-import { number, t, tn, why } from '../text.js';
+import { number, plural, why } from '../text.js';
 import {
   addAudience,
   admit,
@@ -69,7 +69,7 @@ export const campaignPage = {
     '/': () => document.getElementById('search')?.focus(),
     ...model.table.keys((/** @type {Item} */ s) => peek(model, s)),
   }),
-  actions: (model) => [{ label: t('Simulate'), act: () => simulate(model) }],
+  actions: (model) => [{ label: 'Simulate', act: () => simulate(model) }],
 };
 
 /**
@@ -92,7 +92,7 @@ function view(model) {
   const { campaign: c } = model;
   return html`<div class="page list-page">
     ${heading({
-      up: ['/campaigns', t('Campaigns')],
+      up: ['/campaigns', 'Campaigns'],
       title: c.name,
       note: note(c),
       actions: actions(model),
@@ -110,7 +110,7 @@ function note(c) {
   const facts = [
     c.audiences.map((/** @type {Item} */ a) => a.name).join(', '),
     transportOf(c.transport),
-    sender && t('from {who}', { who: sender }),
+    sender && `from ${sender}`,
   ].filter(Boolean);
   const template = html`<a href=${link(`/templates/${c.template_id}`)} dir="auto"
     >${c.template_name}</a
@@ -124,18 +124,18 @@ function actions(model) {
   const { campaign: c, stats: s } = model;
   const hasEnded = ['completed', 'archived'].includes(c.status);
   const canStart = !c.held && ['draft', 'paused'].includes(c.status);
-  return html`${button(t('Simulate'), () => simulate(model))}
+  return html`${button('Simulate', () => simulate(model))}
   ${
     may('write') &&
-    html`${!hasEnded && button(t('Add people…'), () => addAudience(model))}
-    ${s.messages_failed > 0 && button(t('Retry…'), () => retry(model))}
-    ${c.status === 'active' && button(t('Pause'), () => setStatus(model, 'paused'))}
-    ${hasEnded && button(t('Reopen…'), () => reopen(model))}
-    ${c.status === 'draft' && button(t('Delete…'), () => deleteCampaign(model), 'danger')}
-    ${menu(t('More'), more(model))}
+    html`${!hasEnded && button('Add people…', () => addAudience(model))}
+    ${s.messages_failed > 0 && button('Retry…', () => retry(model))}
+    ${c.status === 'active' && button('Pause', () => setStatus(model, 'paused'))}
+    ${hasEnded && button('Reopen…', () => reopen(model))}
+    ${c.status === 'draft' && button('Delete…', () => deleteCampaign(model), 'danger')}
+    ${menu('More', more(model))}
     ${
       canStart &&
-      button(c.status === 'paused' ? t('Resume…') : t('Start…'), () => start(model), 'primary')
+      button(c.status === 'paused' ? 'Resume…' : 'Start…', () => start(model), 'primary')
     }`
   }`;
 }
@@ -145,14 +145,14 @@ function more(model) {
   const { status: now } = model.campaign;
   const isRunning = now === 'active' || now === 'paused';
   return [
-    item(t('Name and sender…'), () => editCampaign(model)),
-    isRunning && item(t('Use the newest text…'), () => correctTemplate(model)),
-    isRunning && model.stats.stopped > 0 && item(t('Restart people…'), () => restartMany(model)),
-    item(t('Copy…'), () => clone(model)),
-    isRunning && item(t('Complete…'), () => end(model, 'completed')),
-    now !== 'archived' && item(t('Archive…'), () => end(model, 'archived')),
-    item(t('History'), () => openHistory('campaigns', model.campaign.name, at(model))),
-    now === 'archived' && item(t('Delete…'), () => deleteCampaign(model)),
+    item('Name and sender…', () => editCampaign(model)),
+    isRunning && item('Use the newest text…', () => correctTemplate(model)),
+    isRunning && model.stats.stopped > 0 && item('Restart people…', () => restartMany(model)),
+    item('Copy…', () => clone(model)),
+    isRunning && item('Complete…', () => end(model, 'completed')),
+    now !== 'archived' && item('Archive…', () => end(model, 'archived')),
+    item('History', () => openHistory('campaigns', model.campaign.name, at(model))),
+    now === 'archived' && item('Delete…', () => deleteCampaign(model)),
   ];
 }
 
@@ -163,21 +163,21 @@ const item = (label, act) => button(label, act, 'plain item');
 function heldNotice(c) {
   const reason = why(c.held.reason);
   const text = c.held.since
-    ? t('Held since {when}: {reason}. Nothing is sent.', { reason, when: dateTime(c.held.since) })
-    : t('Held: {reason}. Nothing is sent.', { reason });
+    ? `Held since ${dateTime(c.held.since)}: ${reason}. Nothing is sent.`
+    : `Held: ${reason}. Nothing is sent.`;
   const releaseIt = async () => {
     if (await release(c)) await reload();
   };
   return html`<div class="notice warn">
     <span class="grow">${text}${c.held.detail && html`<br />${soft(c.held.detail)}`}</span>
-    ${may('write') && button(t('Release…'), releaseIt)}
+    ${may('write') && button('Release…', releaseIt)}
   </div>`;
 }
 
 /** People whom one change brought in, and whom nobody has admitted yet. @param {Item} model */
 function newcomersNotice(model) {
   const { newcomers: n, status: now } = model.campaign;
-  const text = tn(
+  const text = plural(
     n,
     '{n} person came in by a change of many contacts and gets nothing until you admit them.',
     '{n} people came in by a change of many contacts and get nothing until you admit them.',
@@ -185,7 +185,7 @@ function newcomersNotice(model) {
   const canAdmit = may('write') && (now === 'active' || now === 'paused');
   return html`<div class="notice warn">
     <span class="grow">${text}</span>
-    ${canAdmit && button(tn(n, 'Admit {n} person…', 'Admit {n} people…'), () => admit(model))}
+    ${canAdmit && button(plural(n, 'Admit {n} person…', 'Admit {n} people…'), () => admit(model))}
   </div>`;
 }
 
@@ -199,13 +199,13 @@ function sum(model) {
   const reasons = Object.entries(others).map(
     ([reason, n]) => `${number(Number(n))} ${why(reason)}`,
   );
-  const stopped = `${number(s.stopped - replied)} ${t('stopped')}${reasons.length ? ` (${reasons.join(', ')})` : ''}`;
+  const stopped = `${number(s.stopped - replied)} stopped${reasons.length ? ` (${reasons.join(', ')})` : ''}`;
   const terms = [
-    replied > 0 && t('{n} replied', { n: replied }),
-    t('{n} active', { n: s.active }),
-    t('{n} completed', { n: s.completed }),
+    replied > 0 && `${number(replied)} replied`,
+    `${number(s.active)} active`,
+    `${number(s.completed)} completed`,
     stopped,
-    t('{n} not started', { n: s.not_started }),
+    `${number(s.not_started)} not started`,
   ].filter(Boolean);
   const part = (
     /** @type {string} */ label,
@@ -219,13 +219,13 @@ function sum(model) {
     href: link(addressOf(model, { reason: '', ...to })),
   });
   return html`<div class="section">
-    <p>${t('{n} enrolled = {terms}', { n: s.enrolled, terms: terms.join(' + ') })}</p>
+    <p>${number(s.enrolled)} enrolled = ${terms.join(' + ')}</p>
     ${stacked([
-      part(t('replied'), replied, 'good', { status: 'stopped', reason: 'replied' }),
-      part(t('active'), s.active, 'accent', { status: 'active' }),
-      part(t('completed'), s.completed, 'done', { status: 'completed' }),
-      part(t('stopped'), s.stopped - replied, 'bad', { status: 'stopped' }),
-      part(t('not started'), s.not_started, 'soft', { status: 'not_started' }),
+      part('replied', replied, 'good', { status: 'stopped', reason: 'replied' }),
+      part('active', s.active, 'accent', { status: 'active' }),
+      part('completed', s.completed, 'done', { status: 'completed' }),
+      part('stopped', s.stopped - replied, 'bad', { status: 'stopped' }),
+      part('not started', s.not_started, 'soft', { status: 'not_started' }),
     ])}
   </div>`;
 }
@@ -236,15 +236,15 @@ function steps(model) {
   const rows = s.steps.map((/** @type {Item} */ step) => ({
     label: stepName(model, step.step_index),
     value: step.done,
-    text: t('{n} of {all}', { n: step.done, all: s.enrolled }),
+    text: `${number(step.done)} of ${number(s.enrolled)}`,
     action: soft(stepNote(step)),
   }));
   const totals = [
-    tn(s.messages_sent, '{n} email sent', '{n} emails sent'),
-    s.messages_captured > 0 && t('{n} captured', { n: s.messages_captured }),
-    s.messages_failed > 0 && t('{n} failed', { n: s.messages_failed }),
+    plural(s.messages_sent, '{n} email sent', '{n} emails sent'),
+    s.messages_captured > 0 && `${number(s.messages_captured)} captured`,
+    s.messages_failed > 0 && `${number(s.messages_failed)} failed`,
   ].filter(Boolean);
-  return section(t('Steps'), bars(rows, Math.max(1, s.enrolled)), soft(totals.join(', ')));
+  return section('Steps', bars(rows, Math.max(1, s.enrolled)), soft(totals.join(', ')));
 }
 
 /** @param {Item} step */
@@ -256,13 +256,13 @@ const stepNote = (step) =>
 
 /** What happens on the next days. @param {Item} model */
 function plan({ plan: p }) {
-  if (!p) return section(t('Plan'), html`<div class="skeleton body"></div>`);
+  if (!p) return section('Plan', html`<div class="skeleton body"></div>`);
   const days = p.per_day.slice(0, 10).map((/** @type {Item} */ d) => ({
     label: shortDay(`${d.date}T12:00:00Z`),
     value: d.sends + d.tasks,
   }));
   const text = p.last_at
-    ? t('emails and tasks per day, the last {when}', { when: dateTime(p.last_at) })
-    : t('nothing is left to do');
-  return section(t('Plan'), days.length > 0 ? columns(days) : '', soft(text));
+    ? `emails and tasks per day, the last ${dateTime(p.last_at)}`
+    : 'nothing is left to do';
+  return section('Plan', days.length > 0 ? columns(days) : '', soft(text));
 }

@@ -22,7 +22,7 @@ import { words } from '../format.js';
 import { encode } from '../query.js';
 import { go, link, reload } from '../router.js';
 import { may, update } from '../state.js';
-import { t, tn } from '../text.js';
+import { plural } from '../text.js';
 import { entities, kindOf, namesOf, valueAt, withTags } from './entities.js';
 import { frame } from './settings.js';
 import { followOperation, operationWith, undoOf } from './undo.js';
@@ -33,7 +33,7 @@ const percent = (/** @type {number} */ score) => `${Math.round(score * 100)}%`;
 
 /** The list of groups, or the records to merge if they were chosen. @type {PageModule} */
 export const duplicatesPage = {
-  title: () => t('Duplicates'),
+  title: () => 'Duplicates',
   async load({ path, search }, signal) {
     const kind = entities[path.split('/')[1]];
     const ids = search.get('ids')?.split(',');
@@ -81,15 +81,15 @@ export const duplicatesPage = {
     return html`<div class="page full">
       ${heading({
         up: [kind.path, kind.title],
-        title: ids ? t('Merge') : t('Duplicates'),
+        title: ids ? 'Merge' : 'Duplicates',
         note:
           !ids &&
-          tn(model.total, '{n} group that may be the same', '{n} groups that may be the same'),
+          plural(model.total, '{n} group that may be the same', '{n} groups that may be the same'),
         actions:
           !ids &&
           may('write') &&
           model.total > 0 &&
-          button(t('Merge all from 90%…'), () => mergeAll(model), 'primary'),
+          button('Merge all from 90%…', () => mergeAll(model), 'primary'),
       })}
       ${ids ? compare(model) : shown(model)}
     </div>`;
@@ -101,9 +101,9 @@ function shown({ kind, groups, min, next, after }) {
   const at = (/** @type {Record<string, any>} */ query) =>
     link(`${kind.path}/duplicates${encode({}, query)}`);
   const choices = [
-    [0.9, t('Almost certain')],
-    [0.8, t('Likely')],
-    [0.6, t('Possible')],
+    [0.9, 'Almost certain'],
+    [0.8, 'Likely'],
+    [0.6, 'Possible'],
   ];
   return html`${tabs(
       ['contacts', 'accounts'].map((name) => [
@@ -123,7 +123,7 @@ function shown({ kind, groups, min, next, after }) {
     ${
       groups.length
         ? rowsOf(
-            [t('Certainty'), kind.title, t('Because'), ''],
+            ['Certainty', kind.title, 'Because', ''],
             groups.map((/** @type {any} */ g) => [
               percent(g.score),
               html`<a
@@ -136,17 +136,17 @@ function shown({ kind, groups, min, next, after }) {
                   })}
                   >${[...new Set(g.records.slice(0, 4).map(nameOf))].join(', ')}</a
                 >
-                ${soft(tn(g.count, '{n} record', '{n} records'))}`,
+                ${soft(plural(g.count, '{n} record', '{n} records'))}`,
               html`${words(g.reasons.join(', '))}: <span dir="auto">${g.value}</span>`,
-              may('write') && button(t('Not the same'), () => dismiss(kind, g)),
+              may('write') && button('Not the same', () => dismiss(kind, g)),
             ]),
           )
-        : empty(t('No {title} seem to be the same.', namesOf(kind)))
+        : empty(`No ${namesOf(kind).title} seem to be the same.`)
     }
     <p class="buttons">
       ${
-        after && html`<a class="button" href=${at({ min })}>${t('First page')}</a>`
-      }${next && html`<a class="button" href=${at({ min, after: next })}>${t('Next page')}</a>`}
+        after && html`<a class="button" href=${at({ min })}>First page</a>`
+      }${next && html`<a class="button" href=${at({ min, after: next })}>Next page</a>`}
     </p>`;
 }
 
@@ -155,7 +155,7 @@ async function dismiss(kind, group) {
   const path = `/v1/${kind.entity}/duplicates/dismiss`;
   const ids = group.records.map((/** @type {Item} */ r) => r.id);
   await post(path, { ids }, { key: newKey() });
-  toast(t('They are not listed as duplicates any more'), {
+  toast('They are not listed as duplicates any more', {
     undo: async () => {
       await post(path, { ids, dismissed: false }, { key: newKey() });
       await reload();
@@ -171,15 +171,14 @@ async function dismiss(kind, group) {
 async function mergeAll({ kind }) {
   const path = `/v1/${kind.entity}/duplicates/merge`;
   const { matched: n } = await post(path, { min_score: 0.9, dry_run: true });
-  if (!n) return toast(t('No group is certain enough'));
-  const action = tn(n, 'Merge {n} group', 'Merge {n} groups');
+  if (!n) return toast('No group is certain enough');
+  const action = plural(n, 'Merge {n} group', 'Merge {n} groups');
   if (
     !(await confirm({
       action,
-      text: t(
-        'Of each group stays whoever is in a running sequence, or else who has most values. You ' +
-          'can undo this for 30 days.',
-      ),
+      text:
+        'Of each group stays whoever is in a running sequence, or else who has most ' +
+        'values. You can undo this for 30 days.',
     }))
   )
     return;
@@ -187,7 +186,7 @@ async function mergeAll({ kind }) {
   followOperation(id, {
     href: `${kind.path}/duplicates`,
     label: action,
-    done: ({ changed }) => tn(changed, '{n} group merged', '{n} groups merged'),
+    done: ({ changed }) => plural(changed, '{n} group merged', '{n} groups merged'),
   });
 }
 
@@ -214,7 +213,7 @@ function compare(model) {
   model.shownAt ??= (setTimeout(update, 1000), Date.now());
   const merged = records.filter((/** @type {Item} */ r) => r.id !== keep && !out.has(r.id));
   const name = nameOf(records.find((/** @type {Item} */ r) => r.id === keep));
-  const action = tn(
+  const action = plural(
     merged.length,
     'Merge {n} {kind} into {name}',
     'Merge {n} {title} into {name}',
@@ -242,7 +241,7 @@ function compare(model) {
                         update();
                       }}
                     />
-                    ${t('Keep this one')}</label
+                    Keep this one</label
                   >
                   ${
                     r.id !== keep &&
@@ -257,7 +256,7 @@ function compare(model) {
                           update();
                         }}
                       />
-                      ${t('Merge')}</label
+                      Merge</label
                     >`
                   }
                 </th>`,
@@ -310,12 +309,9 @@ function compare(model) {
       may('write') &&
       html`<div class="section">
         <p>
-          ${t(
-            '{name} keeps the values chosen above, and gets the tags, audiences, notes, ' +
-              'messages, tasks, meetings and history of all. Whoever has opted out stays opted ' +
-              'out. You can undo this for 30 days.',
-            { name },
-          )}
+          ${name} keeps the values chosen above, and gets the tags, audiences, notes, messages,
+          tasks, meetings and history of all. Whoever has opted out stays opted out. You can undo
+          this for 30 days.
         </p>
         <p class="buttons">
           ${
@@ -345,7 +341,7 @@ async function merge(model, merged) {
   );
   model.isMerged = true;
   const operation = await operationWith(body.meta.operation_id);
-  toast(tn(merged.length, '{n} {kind} merged', '{n} {title} merged', namesOf(kind)), {
+  toast(plural(merged.length, '{n} {kind} merged', '{n} {title} merged', namesOf(kind)), {
     undo: operation && undoOf(operation),
   });
   await go(model.found ? `${kind.path}/duplicates` : `${kind.path}/${keep}`);
@@ -377,16 +373,16 @@ const mayDelete = (kind) => may(kind.entity === 'fields' ? 'admin' : 'write');
  */
 const detailOf = ({ entity }) =>
   /** @type {Record<string, [string, (r: Item) => string]>} */ ({
-    tags: [t('Of'), (r) => words(r.object_type)],
-    fields: [t('Of'), (r) => `${words(r.entity)}, ${r.key}`],
-    campaigns: [t('Status'), (r) => words(r.status)],
-    audiences: [t('Contacts'), (r) => String(r.contact_count)],
-    'sequence-templates': [t('Steps'), (r) => String(r.steps.length)],
-  })[entity] || [t('Email or website'), (r) => r.email || r.website || ''];
+    tags: ['Of', (r) => words(r.object_type)],
+    fields: ['Of', (r) => `${words(r.entity)}, ${r.key}`],
+    campaigns: ['Status', (r) => words(r.status)],
+    audiences: ['Contacts', (r) => String(r.contact_count)],
+    'sequence-templates': ['Steps', (r) => String(r.steps.length)],
+  })[entity] || ['Email or website', (r) => r.email || r.website || ''];
 
 /** @type {PageModule} */
 export const trashPage = {
-  title: () => t('Trash'),
+  title: () => 'Trash',
   async load({ search }) {
     const kind = kindIn(kinds.find((name) => name === search.get('kind')) || 'contacts');
     const [detail, detailIn] = detailOf(kind);
@@ -395,7 +391,7 @@ export const trashPage = {
       kind,
       isEverything: false,
       table: new Table({
-        label: t('Trash'),
+        label: 'Trash',
         selectable: mayDelete(kind),
         onSelect: () => {
           model.isEverything = false;
@@ -403,12 +399,12 @@ export const trashPage = {
         },
         fetch: (page, page_size, signal) => trashed(kind, page, page_size, signal),
         columns: [
-          column('name', t('Name'), 240, nameOf),
-          column('deleted_at', t('Deleted'), 160, (r) => when(r.deleted_at)),
-          column('until', t('Kept until'), 160, (r) =>
+          column('name', 'Name', 240, nameOf),
+          column('deleted_at', 'Deleted', 160, (r) => when(r.deleted_at)),
+          column('until', 'Kept until', 160, (r) =>
             when(Date.parse(r.deleted_at) + 30 * 24 * 60 * 60_000),
           ),
-          column('deleted_by', t('By'), 160, (r) => knownName(r.deleted_by)),
+          column('deleted_by', 'By', 160, (r) => knownName(r.deleted_by)),
           column('email', detail, 240, detailIn),
         ],
         onLoad: async (page) => {
@@ -419,7 +415,7 @@ export const trashPage = {
           model.table.draw();
           update();
         },
-        empty: () => empty(t('Nothing is here. What you delete can be restored.')),
+        empty: () => empty('Nothing is here. What you delete can be restored.'),
       }),
     };
     void model.table.refresh().catch(failed);
@@ -441,7 +437,7 @@ export const trashPage = {
         <p class="soft">
           ${
             table.total > 0
-              ? tn(table.total, '{n} deleted {kind}', '{n} deleted {title}', namesOf(kind))
+              ? plural(table.total, '{n} deleted {kind}', '{n} deleted {title}', namesOf(kind))
               : '\u00a0'
           }
         </p>
@@ -450,11 +446,11 @@ export const trashPage = {
           model,
           (n) =>
             html`${button(
-              tn(n, 'Restore {n} {kind}', 'Restore {n} {title}', namesOf(kind)),
+              plural(n, 'Restore {n} {kind}', 'Restore {n} {title}', namesOf(kind)),
               () => restore(model, n),
               'primary',
             )}
-            ${button(t('Delete permanently…'), () => erase(model), 'danger')}`,
+            ${button('Delete permanently…', () => erase(model), 'danger')}`,
           true,
         )}`,
       null,
@@ -500,7 +496,7 @@ function show(model, id, label, one, other) {
   followOperation(id, {
     href: '/settings/trash',
     label,
-    done: ({ changed }) => tn(changed, one, other),
+    done: ({ changed }) => plural(changed, one, other),
   });
 }
 
@@ -510,7 +506,7 @@ async function restore(model, n) {
   show(
     model,
     id,
-    tn(n, 'Restoring {n} record', 'Restoring {n} records'),
+    plural(n, 'Restoring {n} record', 'Restoring {n} records'),
     '{n} record restored',
     '{n} records restored',
   );
@@ -522,14 +518,13 @@ async function restore(model, n) {
  */
 async function erase(model) {
   const { matched: n } = await bulk(model, { delete: true }, { dry_run: true });
-  const action = tn(
+  const action = plural(
     n,
     'Delete {n} {kind} permanently',
     'Delete {n} {title} permanently',
     namesOf(model.kind),
   );
-  if (!(await confirm({ text: t('This cannot be undone.'), action, danger: true, count: n })))
-    return;
+  if (!(await confirm({ text: 'This cannot be undone.', action, danger: true, count: n }))) return;
   const { id } = await bulk(model, { delete: true }, { expect: n });
   show(model, id, action, '{n} record deleted permanently', '{n} records deleted permanently');
 }

@@ -7,7 +7,7 @@ import { button, empty, failed, section, table, when } from '../components/parts
 import { html } from '../dom.js';
 import { words } from '../format.js';
 import { link } from '../router.js';
-import { number, t } from '../text.js';
+import { number } from '../text.js';
 import { entities } from './entities.js';
 import { followOperation } from './undo.js';
 
@@ -24,20 +24,18 @@ export const loadErasures = async (signal) =>
 /** @param {Item[]} operations */
 export const erasureView = (operations) =>
   html`<p class="soft">
-      ${t(
-        'Whoever asks you to be forgotten is erased everywhere but in backups. A hash of each ' +
-          'address stays, so that nobody adds it again.',
-      )}
+      Whoever asks you to be forgotten is erased everywhere but in backups. A hash of each address
+      stays, so that nobody adds it again.
     </p>
     ${
       operations.length === 0
-        ? empty(t('Nobody was erased in the last 30 days.'))
+        ? empty('Nobody was erased in the last 30 days.')
         : table(
-            [t('When'), t('Reason'), t('Result')],
+            ['When', 'Reason', 'Result'],
             operations.map((o) => [
               when(o.created_at),
               o.reason,
-              html`<a href=${link(`/operations/${o.id}`)}>${t('Open')}</a>`,
+              html`<a href=${link(`/operations/${o.id}`)}>Open</a>`,
             ]),
           )
     }`;
@@ -51,9 +49,9 @@ export const erasedOf = ({ erased, left, left_omitted }, leave) =>
   html`${
     erased.length > 0 &&
     section(
-      t('Erased'),
+      'Erased',
       table(
-        [t('What'), t('Records')],
+        ['What', 'Records'],
         erased.map((/** @type {Item} */ e) => [words(e.kind), number(e.count)]),
       ),
     )
@@ -61,9 +59,9 @@ export const erasedOf = ({ erased, left, left_omitted }, leave) =>
   ${
     left.length > 0 &&
     section(
-      t('What stays'),
+      'What stays',
       html`${table(
-        [t('Record'), t('Field'), t('Why')],
+        ['Record', 'Field', 'Why'],
         left.map((/** @type {Item} */ l) => [
           entities[l.kind]
             ? html`<a href=${link(`${entities[l.kind].path}/${l.id}`)} @click=${leave}
@@ -74,7 +72,7 @@ export const erasedOf = ({ erased, left, left_omitted }, leave) =>
           l.why,
         ]),
       )}
-      ${left_omitted > 0 && html`<p>${t('and {n} more', { n: left_omitted })}</p>`}`,
+      ${left_omitted > 0 && html`<p>and ${number(left_omitted)} more</p>`}`,
     )
   }`;
 
@@ -84,19 +82,19 @@ export const erasedOf = ({ erased, left, left_omitted }, leave) =>
 export async function askErasure() {
   /** @type {{values: Record<string, any>, trial: Item} | null} */
   const looked = await form({
-    title: t('Erase a person'),
-    action: t('Show what would be erased'),
+    title: 'Erase a person',
+    action: 'Show what would be erased',
     body: (state) =>
       html`${field(state, {
         name: 'email',
         type: 'email',
         required: true,
-        help: t('any address of the person'),
+        help: 'any address of the person',
       })}
       ${field(state, {
         name: 'reason',
         required: true,
-        help: t('such as the number of the request'),
+        help: 'such as the number of the request',
       })}`,
     submit: async ({ values }) => ({ values, trial: await tryErasure(values) }),
   });
@@ -107,15 +105,15 @@ export async function askErasure() {
   } = looked;
   if (trial.status !== 'completed') return void refused(trial);
   const made = await form({
-    title: t('Erase {email}?', { email }),
-    action: t('Erase for ever'),
+    title: `Erase ${email}?`,
+    action: 'Erase for ever',
     danger: true,
     isReady: ({ values }) => values.typed === email,
     body: (state) =>
-      html`<p>${t('This cannot be undone.')}</p>
+      html`<p>This cannot be undone.</p>
         ${erasedOf(trial)}
         <div class="field">
-          <label for="typed">${t('Type {text} to confirm', { text: email })}</label>
+          <label for="typed">Type ${email} to confirm</label>
           <input
             id="typed"
             autocomplete="off"
@@ -127,9 +125,9 @@ export async function askErasure() {
   if (made)
     followOperation(made.id, {
       href: '/settings/erasure',
-      label: t('Erasing a person'),
+      label: 'Erasing a person',
       done: (o) =>
-        o.status === 'completed' ? t('The person was erased') : t('The person was not erased'),
+        o.status === 'completed' ? 'The person was erased' : 'The person was not erased',
     });
 }
 
@@ -152,8 +150,8 @@ const refused = ({ problems }) =>
   open(
     (close) =>
       html`<div class="panel">
-        <h2>${t('Nothing to erase')}</h2>
+        <h2>Nothing to erase</h2>
         ${problems.map((/** @type {Item} */ p) => html`<p>${p.message}</p>`)}
-        <div class="buttons">${button(t('Close'), () => close(null))}</div>
+        <div class="buttons">${button('Close', () => close(null))}</div>
       </div>`,
   ).catch(failed);

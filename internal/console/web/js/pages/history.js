@@ -10,7 +10,6 @@ import { html } from '../dom.js';
 import { because, dateTime, show, words } from '../format.js';
 import { link, setSearch } from '../router.js';
 import { update } from '../state.js';
-import { t } from '../text.js';
 import { tagsFor } from './entities.js';
 
 /**
@@ -66,7 +65,7 @@ export async function openHistory(entity, name, path) {
       html`<div class="panel">
         <h2 dir="auto">${name}</h2>
         ${past(model)}
-        <div class="buttons">${button(t('Close'), () => close(null))}</div>
+        <div class="buttons">${button('Close', () => close(null))}</div>
       </div>`,
   );
 }
@@ -91,15 +90,15 @@ export function past(model) {
     .sort((a, b) => String(b.at).localeCompare(String(a.at)));
   const tabs = model.timeline.length
     ? [
-        ['all', t('All')],
-        ['mail', t('Mail')],
-        ['tasks', t('Tasks')],
-        ['changes', t('Changes')],
+        ['all', 'All'],
+        ['mail', 'Mail'],
+        ['tasks', 'Tasks'],
+        ['changes', 'Changes'],
       ]
     : [];
   return html`<section class="section">
     <header>
-      <h2>${t('Timeline')}</h2>
+      <h2>Timeline</h2>
       <div class="tabs">
         ${tabs.map(
           ([tab, label]) =>
@@ -119,7 +118,7 @@ export function past(model) {
     </header>
     ${
       all.length === 0
-        ? soft(t('Nothing has happened yet.'))
+        ? soft('Nothing has happened yet.')
         : html`<ul class="timeline">
             ${all
               .slice(0, 200)
@@ -146,7 +145,7 @@ const entry = (e) =>
     ${
       e.operation &&
       html`<a class="small nowrap" href=${link(`/operations/${e.operation}`)}
-        >${t('Show the operation')}</a
+        >Show the operation</a
       >`
     }
     ${e.values?.map(
@@ -166,13 +165,11 @@ const valuesOf = (model, { changes, lost = [] }) => [
     .map(([key, { from, to }]) => {
       const f = fieldOf(model, key);
       const [before, after] = differing(inText(model, f, from), inText(model, f, to));
-      return t('{field}: {from} → {to}', { field: f.label, from: before, to: after });
+      return `${f.label}: ${before} → ${after}`;
     }),
-  ...lost.map((/** @type {Item} */ { field, value }) =>
-    t('Not taken over: {field} {value}', {
-      field: fieldOf(model, field).label,
-      value: inText(model, fieldOf(model, field), value),
-    }),
+  ...lost.map(
+    (/** @type {Item} */ { field, value }) =>
+      `Not taken over: ${fieldOf(model, field).label} ${inText(model, fieldOf(model, field), value)}`,
   ),
 ];
 
@@ -192,8 +189,7 @@ const fieldOf = (model, key) =>
  * @param {any} value
  */
 function inText(model, f, value) {
-  if (value === null || value === undefined || value === '' || value.length === 0)
-    return t('nothing');
+  if (value === null || value === undefined || value === '' || value.length === 0) return 'nothing';
   return [value]
     .flat()
     .map((v) => nameIn(model, f, v))
@@ -234,9 +230,9 @@ function nameIn(model, f, value) {
   if (f.key === 'tags')
     return (
       tagsFor(model.kind.entity, model.tags).find((tag) => tag.id === value)?.name ||
-      t('a deleted tag')
+      'a deleted tag'
     );
-  if (f.type === 'reference' && f.key !== 'id') return knownName(value) || t('a deleted record');
+  if (f.type === 'reference' && f.key !== 'id') return knownName(value) || 'a deleted record';
   if (value && typeof value === 'object')
     return Object.entries(value)
       .map(([key, v]) => `${words(key)} ${show({ type: '' }, v) || '—'}`)
@@ -246,26 +242,22 @@ function nameIn(model, f, value) {
 
 /** @param {any} change */
 function changeTitle(change) {
-  const name = knownName(change.user_id) || t('the service');
+  const name = knownName(change.user_id) || 'the service';
   const fields = (change.fields || [])
     .filter((/** @type {string} */ key) => key !== 'updated_at')
     .map(words)
     .join(', '); // when it was changed is said already
   const operation = change.operation || '';
   const isUndo = operation.startsWith('undo');
-  if (change.change === 'deleted')
-    return t(isUndo ? 'Taken back by {who}' : 'Deleted by {who}', { who: name });
+  if (change.change === 'deleted') return isUndo ? `Taken back by ${name}` : `Deleted by ${name}`;
   if (change.change === 'created')
-    return t(
-      /^restore|trash/.test(operation) || isUndo
-        ? 'Restored by {who}'
-        : operation.startsWith('import')
-          ? 'Imported by {who}'
-          : 'Created by {who}',
-      { who: name },
-    );
-  if (isUndo && fields) return t('{fields} put back by {who}', { fields, who: name });
+    return /^restore|trash/.test(operation) || isUndo
+      ? `Restored by ${name}`
+      : operation.startsWith('import')
+        ? `Imported by ${name}`
+        : `Created by ${name}`;
+  if (isUndo && fields) return `${fields} put back by ${name}`;
   return fields
-    ? t('{fields} changed by {who}', { fields, who: name })
-    : t('Changed by {who} ({operation})', { who: name, operation: words(operation).toLowerCase() });
+    ? `${fields} changed by ${name}`
+    : `Changed by ${name} (${words(operation).toLowerCase()})`;
 }

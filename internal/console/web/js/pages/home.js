@@ -18,7 +18,7 @@ import {
 } from '../format.js';
 import { go, link, reload } from '../router.js';
 import { isWatched, may, session, update } from '../state.js';
-import { number, t, tn, why } from '../text.js';
+import { number, plural, why } from '../text.js';
 import { readTroubles, troubles } from '../trouble.js';
 
 const every = 30_000;
@@ -107,7 +107,7 @@ function nextDays(open, planned) {
 
 /** @type {PageModule} */
 export const homePage = {
-  title: () => t('Home'),
+  title: () => 'Home',
   async load({ search }, signal) {
     const isAll = search.get('who') === 'all';
     const model = /** @type {any} */ ({ cursor: -1, ...(await read(isAll, signal)) });
@@ -148,9 +148,9 @@ function view(model) {
     </header>
     ${model.now - model.readAt > 2e8 && fastClock(model)}
     ${model.campaigns.length === 0 && may('write') && firstSteps()}
-    ${section(t('Needs you'), needs(model), whose(model))} ${replies(model)} ${nextSevenDays(model)}
+    ${section('Needs you', needs(model), whose(model))} ${replies(model)} ${nextSevenDays(model)}
     ${section(
-      t('This month'),
+      'This month',
       html`<div class="split">
         ${['accounts', 'contacts'].map((kind) => used(model.balance[kind], kind))}
       </div>`,
@@ -160,10 +160,7 @@ function view(model) {
 
 /** @param {Item} model */
 function fastClock({ readAt, now }) {
-  const text = t('Campaigns run on a faster clock here. At {time} it was {day} for them.', {
-    time: time(readAt),
-    day: day(now),
-  });
+  const text = `Campaigns run on a faster clock here. At ${time(readAt)} it was ${day(now)} for them.`;
   return html`<p class="notice">${text}</p>`;
 }
 
@@ -171,12 +168,12 @@ function fastClock({ readAt, now }) {
 function whose({ tasks, held, isAll }) {
   const total = tasks.pagination.total_count;
   const counts = [
-    total > 0 && tn(total, '{n} task due', '{n} tasks due'),
-    held.length > 0 && tn(held.length, '{n} campaign held', '{n} campaigns held'),
+    total > 0 && plural(total, '{n} task due', '{n} tasks due'),
+    held.length > 0 && plural(held.length, '{n} campaign held', '{n} campaigns held'),
   ].filter(Boolean);
   return html`${soft(counts.join(' · '))}${tabs([
-    [t('Mine'), '/', !isAll],
-    [t('Everybody’s'), '/?who=all', isAll],
+    ['Mine', '/', !isAll],
+    ['Everybody’s', '/?who=all', isAll],
   ])}`;
 }
 
@@ -199,7 +196,7 @@ function needs(model) {
         </ul>
         ${
           total > tasks.data.length &&
-          html`<p><a href=${link(all)}>${t('All {n} tasks', { n: total })}</a></p>`
+          html`<p><a href=${link(all)}>All ${number(total)} tasks</a></p>`
         }`;
 }
 
@@ -207,7 +204,7 @@ function needs(model) {
 const troubleRow = ({ title, text, href }) =>
   html`<li>
     <a class="clip" href=${href} dir="auto">${title}</a> <span class="status bad">${text}</span
-    ><span></span><a class="button" href=${href}>${t('Show')}</a>
+    ><span></span><a class="button" href=${href}>Show</a>
   </li>`;
 
 /** @param {Item} c */
@@ -215,9 +212,9 @@ function heldRow(c) {
   const to = link(`/campaigns/${c.id}`);
   return html`<li>
     <a class="clip" href=${to} dir="auto">${c.name}</a>
-    <span class="status warn">${t('held: {reason}', { reason: why(c.held.reason) })}</span>
+    <span class="status warn">held: ${why(c.held.reason)}</span>
     <span class="soft nowrap">${c.held.since ? dateTime(c.held.since) : ''}</span>
-    <a class="button" href=${to}>${t('Release…')}</a>
+    <a class="button" href=${to}>Release…</a>
   </li>`;
 }
 
@@ -229,7 +226,7 @@ function taskRow(task, isCursor) {
     <a class="clip" href=${link(`/tasks/${task.id}`)} dir="auto">${task.title}</a>
     <span class="clip soft" dir="auto">${text}</span
     ><span class="soft nowrap">${dueAt(task.due_at)}</span>
-    ${may('write') && button(t('Done'), () => complete(task))}
+    ${may('write') && button('Done', () => complete(task))}
   </li>`;
 }
 
@@ -238,9 +235,9 @@ function replies({ replies: { total, people } }) {
   const row = (/** @type {Item} */ s) =>
     html`<li>
       <a class="clip" href=${link(`/contacts/${s.contact_id}`)} dir="auto"
-        >${s.contact_name || s.contact_email || t('deleted contact')}</a
+        >${s.contact_name || s.contact_email || 'deleted contact'}</a
       >
-      <span class="status good">${t('replied')}</span><span></span>
+      <span class="status good">replied</span><span></span>
       <a
         class="soft clip"
         href=${link(`/campaigns/${s.campaign_id}?status=stopped&reason=replied`)}
@@ -248,7 +245,7 @@ function replies({ replies: { total, people } }) {
         >${s.campaign}</a
       >
     </li>`;
-  const count = tn(
+  const count = plural(
     total,
     '{n} person in campaigns that go on',
     '{n} people in campaigns that go on',
@@ -256,7 +253,7 @@ function replies({ replies: { total, people } }) {
   return (
     total > 0 &&
     section(
-      t('Replies'),
+      'Replies',
       html`<ul class="needs">
         ${keyed(people, (s) => s.id, row)}
       </ul>`,
@@ -269,7 +266,7 @@ function replies({ replies: { total, people } }) {
 function dueAt(at) {
   if (!at) return '';
   const then = new Date(at);
-  return then < startOfDay(0) ? t('overdue since {when}', { when: day(then) }) : time(then);
+  return then < startOfDay(0) ? `overdue since ${day(then)}` : time(then);
 }
 
 /** @param {Item} model */
@@ -277,12 +274,12 @@ function nextSevenDays({ days }) {
   const sum = (/** @type {string} */ key) =>
     days.reduce((/** @type {number} */ n, /** @type {Item} */ d) => n + d[key], 0);
   const counts = [
-    tn(sum('sends'), '{n} email', '{n} emails'),
-    tn(sum('tasks'), '{n} task', '{n} tasks'),
+    plural(sum('sends'), '{n} email', '{n} emails'),
+    plural(sum('tasks'), '{n} task', '{n} tasks'),
   ];
-  const nothing = soft(t('Nothing is planned. A running campaign shows here what it sends.'));
+  const nothing = soft('Nothing is planned. A running campaign shows here what it sends.');
   return section(
-    t('Next 7 days'),
+    'Next 7 days',
     sum('value') === 0 ? nothing : columns(days),
     soft(counts.join(' · ')),
   );
@@ -292,8 +289,8 @@ function nextSevenDays({ days }) {
 function used(balance, kind) {
   const text =
     balance.limit !== null
-      ? t('of {limit} {kind} from markets', { limit: balance.limit, kind })
-      : t('{kind} from markets, without a limit', { kind });
+      ? `of ${number(balance.limit)} ${kind} from markets`
+      : `${kind} from markets, without a limit`;
   return html`<div>
     <div class="metric">${number(balance.used)}</div>
     <div class="soft">${text}</div>
@@ -303,16 +300,16 @@ function used(balance, kind) {
 /** What an organization without campaigns does first. */
 function firstSteps() {
   const all = [
-    ['/market', t('Describe a market'), t('to find companies and people')],
-    ['/contacts', t('Add contacts'), t('that you know already')],
-    ['/templates', t('Write a template'), t('with the steps of a sequence')],
-    ['/campaigns', t('Start a campaign'), t('that sends it')],
+    ['/market', 'Describe a market', 'to find companies and people'],
+    ['/contacts', 'Add contacts', 'that you know already'],
+    ['/templates', 'Write a template', 'with the steps of a sequence'],
+    ['/campaigns', 'Start a campaign', 'that sends it'],
   ];
   const rows = all.map(
     ([to, title, note]) => html`<li><a href=${link(to)}>${title}</a> ${soft(note)}</li>`,
   );
   return section(
-    t('First steps'),
+    'First steps',
     html`<ol class="list">
       ${rows}
     </ol>`,
@@ -325,8 +322,8 @@ function nothingDue({ days }) {
   return html`<p class="soft">
     ${
       next
-        ? t('Nothing needs you. The next steps are due on {day}.', { day: next.label })
-        : t('Nothing needs you, and nothing is planned for the next seven days.')
+        ? `Nothing needs you. The next steps are due on ${next.label}.`
+        : 'Nothing needs you, and nothing is planned for the next seven days.'
     }
   </p>`;
 }
@@ -344,6 +341,6 @@ async function complete(task) {
     await patch(`/v1/tasks/${task.id}`, { status: 'open' });
     await reload();
   };
-  toast(t('Done: {title}', { title: task.title }), { undo });
+  toast(`Done: ${task.title}`, { undo });
   await reload();
 }

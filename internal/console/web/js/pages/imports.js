@@ -12,7 +12,7 @@ import { dateTime, listOf, words } from '../format.js';
 import { madeBy } from '../query.js';
 import { current, go, link } from '../router.js';
 import { may, update } from '../state.js';
-import { number, t, tn } from '../text.js';
+import { number, plural } from '../text.js';
 import { entities } from './entities.js';
 import { askUndo, isUndoable, operationWith, readUndone, undoneNote } from './undo.js';
 
@@ -20,7 +20,7 @@ import { askUndo, isUndoable, operationWith, readUndone, undoneNote } from './un
 const kinds = {
   contacts: entities.contacts,
   accounts: entities.accounts,
-  suppressions: { title: t('Suppressions'), path: '/settings/suppressions' },
+  suppressions: { title: 'Suppressions', path: '/settings/suppressions' },
 };
 const start = 4 << 20; // bytes that the service reads to recognize a file, unless it is an archive
 const small = 20 << 20; // bytes up to which a file is checked without being asked
@@ -58,7 +58,7 @@ async function send(path, options, file, name, signal, progress) {
           new ApiError(
             0,
             'offline',
-            t('The upload broke off. Is the file still there, and the service reachable?'),
+            'The upload broke off. Is the file still there, and the service reachable?',
           ),
         );
       x.onabort = () => reject(new DOMException('', 'AbortError'));
@@ -74,7 +74,7 @@ async function send(path, options, file, name, signal, progress) {
 
 /** @type {PageModule} */
 export const newImportPage = {
-  title: () => t('Import'),
+  title: () => 'Import',
   async load({ search }, _signal, previous) {
     const entity = Object.keys(kinds).find((name) => name === search.get('entity')) || 'contacts';
     const { fields } = await schemaOf(entity);
@@ -108,8 +108,8 @@ export const newImportPage = {
       }}
     >
       ${heading({
-        up: ['/imports', t('Imports')],
-        title: t('Import {kind}', { kind: kinds[entity].title.toLowerCase() }),
+        up: ['/imports', 'Imports'],
+        title: `Import ${kinds[entity].title.toLowerCase()}`,
         note: file && about(file, inspection),
         actions: may('write') && '',
       })}
@@ -135,15 +135,11 @@ export const newImportPage = {
               accept=".csv,.tsv,.txt,.xlsx,.vcf,.json,.jsonl,.gz,.zip"
               @change=${(e) => choose(model, e.target.files[0])}
             />
-            <strong
-              >${file ? t('Choose another file') : t('Drop a file here, or choose one')}</strong
-            >${
+            <strong>${file ? 'Choose another file' : 'Drop a file here, or choose one'}</strong>${
               !file &&
               soft(
-                t(
-                  'A spreadsheet (.xlsx), a CSV file with a line of headings, an address book ' +
-                    '(vCard) or JSON, also as gzip or zip. Nothing is imported before you have seen what happens.',
-                ),
+                'A spreadsheet (.xlsx), a CSV file with a line of headings, an address book ' +
+                  '(vCard) or JSON, also as gzip or zip. Nothing is imported before you have seen what happens.',
               )
             }</label
           >
@@ -152,7 +148,7 @@ export const newImportPage = {
             file &&
             !inspection &&
             !form.problem &&
-            html`<p class="soft" role="status">${t('Reading the file…')}</p>`
+            html`<p class="soft" role="status">Reading the file…</p>`
           }
           ${inspection && html`${source(model)}${columns(model)}${options(model)}${trial(model)}`}`
       }
@@ -163,14 +159,12 @@ export const newImportPage = {
 /** @param {File} file @param {Item | null} i what the service recognized */
 function about(file, i) {
   const delimiter =
-    i &&
-    ({ '\t': t('tabs'), ',': t('commas'), ';': t('semicolons') }[String(i.delimiter)] ||
-      i.delimiter);
+    i && ({ '\t': 'tabs', ',': 'commas', ';': 'semicolons' }[String(i.delimiter)] || i.delimiter);
   return [
     file.name,
-    t('{n} KB', { n: Math.ceil(file.size / 1024) }),
+    `${number(Math.ceil(file.size / 1024))} KB`,
     i?.encoding?.toUpperCase(),
-    delimiter && t('separated by {delimiter}', { delimiter }),
+    delimiter && `separated by ${delimiter}`,
   ]
     .filter(Boolean)
     .join(' · ');
@@ -251,10 +245,10 @@ function source(model) {
         </select></label
       >
     </p>`;
-  return html`${i.sheets.length > 1 && choice('sheet', t('Sheet'), i.sheets)}
+  return html`${i.sheets.length > 1 && choice('sheet', 'Sheet', i.sheets)}
   ${
     (i.encoding_unsure || reading.encoding) &&
-    choice('encoding', t('Encoding: choose another one if letters are wrong'), i.encodings)
+    choice('encoding', 'Encoding: choose another one if letters are wrong', i.encodings)
   }`;
 }
 
@@ -276,33 +270,33 @@ function columns(model) {
     .map((key) => [key, words(key)]);
   const choices = [...known, ...others].sort((a, b) => a[1].localeCompare(b[1]));
   return section(
-    t('Columns'),
+    'Columns',
     table(
-      [t('Column'), t('Values'), t('Field'), t('Recognized')],
+      ['Column', 'Values', 'Field', 'Recognized'],
       inspection.columns.map((/** @type {Item} */ c) => [
         html`<strong dir="auto">${c.name}</strong>`,
         html`<span class="soft" dir="auto">${(c.samples || []).slice(0, 3).join(' · ')}</span>`,
         html`<select
-          aria-label=${t('Field of the column {name}', { name: c.name })}
+          aria-label=${`Field of the column ${c.name}`}
           @change=${(e) => {
             mapping[c.name] = e.target.value;
             chosen[c.name] = true;
             form.draw();
           }}
         >
-          <option value="" .selected=${!mapping[c.name]}>${t('Do not import')}</option>
+          <option value="" .selected=${!mapping[c.name]}>Do not import</option>
           ${choices.map(
             ([key, label]) =>
               html`<option value=${key} .selected=${mapping[c.name] === key}>${label}</option>`,
           )}
         </select>`,
         mapping[c.name] !== (c.field || '') || chosen[c.name]
-          ? t('chosen by you')
+          ? 'chosen by you'
           : !c.field
             ? newField(model, c)
             : status(
                 c.confidence === 'guessed' ? 'waiting' : 'ready',
-                c.confidence === 'guessed' ? t('guessed from the values') : t('by its name'),
+                c.confidence === 'guessed' ? 'guessed from the values' : 'by its name',
               ),
       ]),
     ),
@@ -320,12 +314,12 @@ function newField(model, { name, samples }) {
   return (
     column &&
     button(
-      t('New field…'),
+      'New field…',
       async () => {
         const made = await ask(
           {
-            title: t('New field'),
-            action: t('Create'),
+            title: 'New field',
+            action: 'Create',
             body: (state) =>
               [{ name: 'label' }, ...typeFields].map((options) => field(state, options)),
             submit: ({ values: v, key }) =>
@@ -360,39 +354,39 @@ function options({ form, entity, mapping }) {
   const isContacts = entity === 'contacts';
   const option = (/** @type {string} */ value, /** @type {string} */ label) => ({ value, label });
   return section(
-    t('Options'),
+    'Options',
     html`<div class="columns">
         ${field(form, {
           name: 'match_on',
-          label: t('A row updates the record with the same'),
+          label: 'A row updates the record with the same',
           required: true,
           help:
             form.values.match_on === 'auto'
               ? isContacts
-                ? t('external ID, else email, LinkedIn URL, or name and account')
-                : t('external ID, else website, or name and country')
+                ? 'external ID, else email, LinkedIn URL, or name and account'
+                : 'external ID, else website, or name and country'
               : '',
           options: [
-            option('auto', t('Whatever it has')),
+            option('auto', 'Whatever it has'),
             ...(isContacts
               ? ['external_id', 'email', 'linkedin_url']
               : ['external_id', 'website']
             ).map((key) => option(key, words(key))),
-            option('none', t('Nothing: every row is a new record')),
+            option('none', 'Nothing: every row is a new record'),
           ],
         })}
         ${
           /external_id/.test(Object.values(mapping).join()) &&
           field(form, {
             name: 'id_system',
-            label: t('Its ids are those of'),
+            label: 'Its ids are those of',
             required: true,
             options: [
-              option('auto', t('Recognized by column')),
+              option('auto', 'Recognized by column'),
               ...['hubspot', 'pipedrive', 'salesforce', 'apollo', 'linkedin'].map((key) =>
                 option(key, words(key)),
               ),
-              option('none', t('No system: a number of your own')),
+              option('none', 'No system: a number of your own'),
             ],
           })
         }
@@ -400,12 +394,12 @@ function options({ form, entity, mapping }) {
           form.values.match_on !== 'none' &&
           field(form, {
             name: 'on_existing',
-            label: t('In a record that exists'),
+            label: 'In a record that exists',
             required: true,
             options: [
-              option('overwrite', t('Replace values with those of the row')),
-              option('fill_empty', t('Fill only what is empty')),
-              option('skip', t('Change nothing: leave out the row')),
+              option('overwrite', 'Replace values with those of the row'),
+              option('fill_empty', 'Fill only what is empty'),
+              option('skip', 'Change nothing: leave out the row'),
             ],
           })
         }
@@ -414,53 +408,53 @@ function options({ form, entity, mapping }) {
           form.values.on_existing !== 'skip' &&
           field(form, {
             name: 'existing_tags',
-            label: t('Its tags'),
+            label: 'Its tags',
             required: true,
             options: [
-              option('add', t('Keep them, and add those of the row')),
-              option('replace', t('Replace them with those of the row')),
+              option('add', 'Keep them, and add those of the row'),
+              option('replace', 'Replace them with those of the row'),
             ],
           })
         }
         ${field(form, {
           name: 'locale',
-          label: t('Numbers and dates are written as in'),
+          label: 'Numbers and dates are written as in',
           required: true,
           options: [
-            ['auto', t('Recognized by column')],
-            ['en-US', t('English (US): 1,250.50, 11/03/2025')],
-            ['en-GB', t('English (UK): 1,250.50, 03/11/2025')],
-            ['de', t('German: 1.250,50, 03.11.2025')],
-            ['fr', t('French: 1 250,50, 03/11/2025')],
-            ['es', t('Spanish: 1.250,50, 03/11/2025')],
+            ['auto', 'Recognized by column'],
+            ['en-US', 'English (US): 1,250.50, 11/03/2025'],
+            ['en-GB', 'English (UK): 1,250.50, 03/11/2025'],
+            ['de', 'German: 1.250,50, 03.11.2025'],
+            ['fr', 'French: 1 250,50, 03/11/2025'],
+            ['es', 'Spanish: 1.250,50, 03/11/2025'],
           ].map(([value, label]) => option(value, label)),
         })}
         ${field(form, {
           name: 'on_bad_value',
-          label: t('A value that cannot be read'),
+          label: 'A value that cannot be read',
           required: true,
           options: [
-            option('drop_value', t('Leave out the value')),
-            option('skip_row', t('Leave out the row')),
+            option('drop_value', 'Leave out the value'),
+            option('skip_row', 'Leave out the row'),
           ],
         })}
         ${field(form, {
           name: 'tags',
-          label: t('Give all of them the tags'),
-          help: t('with commas'),
+          label: 'Give all of them the tags',
+          help: 'with commas',
         })}
       </div>
       <div class="buttons">
         ${field(form, {
           name: 'new_tags',
           type: 'boolean',
-          label: t('Create tags that do not exist'),
+          label: 'Create tags that do not exist',
         })}${
           isContacts &&
           field(form, {
             name: 'new_accounts',
             type: 'boolean',
-            label: t('Create accounts that do not exist'),
+            label: 'Create accounts that do not exist',
           })
         }
       </div>`,
@@ -532,14 +526,14 @@ function trial(model) {
   const { trial: i, isBusy } = model;
   const n = i && i.rows - i.skipped;
   return section(
-    t('What happens'),
+    'What happens',
     html`${
       isBusy &&
       html`<p role="status">
-        ${t('Checking the file…')} <progress aria-label=${t('Checking the file…')}></progress>
+        Checking the file… <progress aria-label="Checking the file…"></progress>
       </p>`
     }
-    ${!isBusy && !i && html`<p>${button(t('Check the file'), () => check(model), 'primary')}</p>`}
+    ${!isBusy && !i && html`<p>${button('Check the file', () => check(model), 'primary')}</p>`}
     ${
       i &&
       html`${
@@ -553,8 +547,8 @@ function trial(model) {
           ${
             i.status === 'completed' &&
             n > 0 &&
-            button(tn(n, 'Import {n} row', 'Import {n} rows'), () => run(model), 'primary')
-          }${i.status === 'completed' && n === 0 && t('There is nothing to import.')}
+            button(plural(n, 'Import {n} row', 'Import {n} rows'), () => run(model), 'primary')
+          }${i.status === 'completed' && n === 0 && 'There is nothing to import.'}
         </p>
         ${problems(i)}`
     }`,
@@ -582,30 +576,26 @@ function questions({ form, mapping, chosen }, all) {
   return html`${dates.map(
     (q) =>
       html`<p role="alert">
-        ${t('Column {name}: does the day or the month come first in {samples}?', {
-          name: q.column,
-          samples: q.samples.join(', '),
-        })}
+        Column ${q.column}: does the day or the month come first in ${q.samples.join(', ')}?
       </p>`,
   )}
   ${
     dates.length > 0 &&
-    html`<p class="buttons">${answer('dmy', t('The day'))}${answer('mdy', t('The month'))}</p>`
+    html`<p class="buttons">${answer('dmy', 'The day')}${answer('mdy', 'The month')}</p>`
   }
   ${all
     .filter((q) => q.code === 'mapping_required')
     .map(
       (q) =>
         html`<p role="alert">
-            ${t('Column {name}: does it say who has opted out?', { name: q.column })}
-            ${soft(q.samples.join(' · '))}
+            Column ${q.column}: does it say who has opted out? ${soft(q.samples.join(' · '))}
           </p>
           <p class="buttons">
-            ${meaning(q.column, 'do_not_contact', t('Yes, with every value but a no'))}${meaning(
+            ${meaning(q.column, 'do_not_contact', 'Yes, with every value but a no')}${meaning(
               q.column,
               'opt_out_status',
-              t('Only with words such as “unsubscribed”'),
-            )}${meaning(q.column, '', t('No'))}
+              'Only with words such as “unsubscribed”',
+            )}${meaning(q.column, '', 'No')}
           </p>`,
     )}`;
 }
@@ -622,7 +612,7 @@ async function run(model) {
   /** @type {import('../foot.js').Work} */
   const work = {
     href: at,
-    label: t('Uploading {name}', { name: file.name }),
+    label: `Uploading ${file.name}`,
     cancel: () => abort.abort(),
   };
   // the browser asks before the window is closed
@@ -661,19 +651,19 @@ async function run(model) {
 const workOf = (id, entity) => ({
   read: `/v1/imports/${id}`,
   href: `/imports/${id}`,
-  label: t('Importing {kind}', { kind: kinds[entity].title.toLowerCase() }),
+  label: `Importing ${kinds[entity].title.toLowerCase()}`,
   cancel: () => post(`/v1/imports/${id}/cancel`, {}),
   done: (/** @type {Item} */ i) =>
     i.status === 'completed'
-      ? t('Imported: {added} new, {updated} updated, {skipped} skipped', i)
+      ? `Imported: ${number(i.added)} new, ${number(i.updated)} updated, ${number(i.skipped)} skipped`
       : failure(i),
 });
 
 /** @param {Item} i */
 const failure = (i) =>
   i.status === 'cancelled'
-    ? t('The import was cancelled. What it had imported stays.')
-    : t('The import failed: {why}', { why: i.failure_reason });
+    ? 'The import was cancelled. What it had imported stays.'
+    : `The import failed: ${i.failure_reason}`;
 
 /**
  * The rows of an import: they add up.
@@ -683,16 +673,16 @@ const failure = (i) =>
  */
 const counts = (i, ofNew, ofSkipped) =>
   html`${bars([
-    { label: t('Rows'), value: i.rows },
-    { label: t('New'), value: i.added, className: 'fill-good', action: ofNew },
-    { label: t('Updated'), value: i.updated },
-    { label: t('Unchanged'), value: i.unchanged, className: 'fill-soft' },
-    { label: t('Skipped'), value: i.skipped, className: 'fill-soft', action: ofSkipped },
+    { label: 'Rows', value: i.rows },
+    { label: 'New', value: i.added, className: 'fill-good', action: ofNew },
+    { label: 'Updated', value: i.updated },
+    { label: 'Unchanged', value: i.unchanged, className: 'fill-soft' },
+    { label: 'Skipped', value: i.skipped, className: 'fill-soft', action: ofSkipped },
   ])}
   ${
     i.opt_outs_kept > 0 &&
     html`<p>
-      ${tn(
+      ${plural(
         i.opt_outs_kept,
         '{n} row says that somebody has not opted out who has; the opt-out stays',
         '{n} rows say that somebody has not opted out who has; the opt-outs stay',
@@ -702,7 +692,7 @@ const counts = (i, ofNew, ofSkipped) =>
   ${
     i.values_dropped > 0 &&
     html`<p>
-      ${tn(i.values_dropped, '{n} unreadable value, left out', '{n} unreadable values, left out')}
+      ${plural(i.values_dropped, '{n} unreadable value, left out', '{n} unreadable values, left out')}
     </p>`
   }`;
 
@@ -716,10 +706,10 @@ function changes(i, fields) {
   const labelOf = (/** @type {string} */ key) =>
     fields.find((f) => f.key === key)?.label || words(key);
   const shown = (/** @type {unknown} */ v) =>
-    v === null || v === '' ? t('nothing') : typeof v === 'object' ? listText(v) : String(v);
-  return html`<h3>${i.dry_run ? t('What would change') : t('What changed')}</h3>
+    v === null || v === '' ? 'nothing' : typeof v === 'object' ? listText(v) : String(v);
+  return html`<h3>${i.dry_run ? 'What would change' : 'What changed'}</h3>
     ${table(
-      [t('Field'), t('Records'), t('For example')],
+      ['Field', 'Records', 'For example'],
       i.changes.map((/** @type {Item} */ c) => [
         labelOf(c.field),
         number(c.count),
@@ -727,7 +717,7 @@ function changes(i, fields) {
           (/** @type {Item} */ s) =>
             html`<div>
               <span class="wrap"
-                >${soft(t('line {line}', { line: s.line }))} ${shown(s.from)} →
+                >${soft(`line ${number(s.line)}`)} ${shown(s.from)} →
                 <strong>${shown(s.to)}</strong></span
               >
             </div>`,
@@ -738,7 +728,7 @@ function changes(i, fields) {
 
 /** @param {any} v a list or an object */
 const listText = (v) =>
-  (Array.isArray(v) ? v : Object.values(v).filter((x) => x !== null)).join(', ') || t('nothing');
+  (Array.isArray(v) ? v : Object.values(v).filter((x) => x !== null)).join(', ') || 'nothing';
 
 /** @param {Item} i */
 function problems({ problems: all }) {
@@ -746,9 +736,9 @@ function problems({ problems: all }) {
   const sorted = [...all].sort(
     (a, b) => (a.column || '').localeCompare(b.column || '') || b.count - a.count,
   );
-  return html`<h3>${t('Problems')}</h3>
+  return html`<h3>Problems</h3>
     ${table(
-      [t('Column'), t('Value'), t('Problem'), t('Rows'), t('First line')],
+      ['Column', 'Value', 'Problem', 'Rows', 'First line'],
       sorted
         .slice(0, 200)
         .map((p) => [
@@ -759,12 +749,12 @@ function problems({ problems: all }) {
           p.first_line,
         ]),
     )}
-    ${sorted.length > 200 && soft(t('and {n} more kinds of problems', { n: sorted.length - 200 }))}`;
+    ${sorted.length > 200 && soft(`and ${number(sorted.length - 200)} more kinds of problems`)}`;
 }
 
 /** @type {PageModule} */
 export const importPage = {
-  title: () => t('Import'),
+  title: () => 'Import',
   async load({ args }, signal) {
     const item = await get(`/v1/imports/${args.id}`, { signal });
     const operation =
@@ -788,16 +778,15 @@ export const importPage = {
       i.entity in entities && i.added > 0 && !i.dry_run && i.finished_at && madeBy('csv', i);
     return html`<div class="page">
       ${heading({
-        up: ['/imports', t('Imports')],
-        title: i.file_name || t('Import of {kind}', { kind: kind.title.toLowerCase() }),
+        up: ['/imports', 'Imports'],
+        title: i.file_name || `Import of ${kind.title.toLowerCase()}`,
         note: html`${status(i.status)}
-        ${[i.dry_run && t('dry run'), dateTime(i.created_at), i.encoding?.toUpperCase()]
+        ${[i.dry_run && 'dry run', dateTime(i.created_at), i.encoding?.toUpperCase()]
           .filter(Boolean)
           .join(' · ')}`,
         actions: html` ${
-            i.status === 'running' &&
-            button(t('Cancel'), () => post(`/v1/imports/${i.id}/cancel`, {}))
-          }${isUndoable(operation) && button(t('Undo…'), () => askUndo(operation))}<a
+            i.status === 'running' && button('Cancel', () => post(`/v1/imports/${i.id}/cancel`, {}))
+          }${isUndoable(operation) && button('Undo…', () => askUndo(operation))}<a
             class="button"
             href=${link(kind.path)}
             >${kind.title}</a
@@ -807,8 +796,8 @@ export const importPage = {
       ${
         i.status === 'running' &&
         html`<p class="notice" role="status">
-          ${t('The import goes on if you leave this page.')}
-          <progress max="1" .value=${i.progress || 0} aria-label=${t('Progress')}></progress>
+          The import goes on if you leave this page.
+          <progress max="1" .value=${i.progress || 0} aria-label="Progress"></progress>
         </p>`
       }
       ${
@@ -816,14 +805,14 @@ export const importPage = {
         html`<p class="notice bad" role="alert">${failure(i)}</p>`
       }
       ${section(
-        t('Result'),
+        'Result',
         counts(
           i,
-          made && html`<a href=${link(kind.path + made)}>${t('Show')}</a>`,
+          made && html`<a href=${link(kind.path + made)}>Show</a>`,
           i.skipped > 0 &&
             button(
-              t('Download them'),
-              () => download(`/v1/imports/${i.id}/rejects`, `rejects.csv`),
+              'Download them',
+              () => download(`/v1/imports/${i.id}/rejects`, 'rejects.csv'),
               'plain',
             ),
         ),

@@ -22,7 +22,7 @@ import { ago, because, show, startOfDay, words } from '../format.js';
 import { body, decode, encode, partsOf } from '../query.js';
 import { go, link, setSearch } from '../router.js';
 import { may, origin, prefer, session, update } from '../state.js';
-import { number, t, why } from '../text.js';
+import { number, why } from '../text.js';
 import { actions, create, deleteView, exportCSV, exportExcel, saveView } from './actions.js';
 import { createAudience } from './audience.js';
 import { entities, tagsFor, valueAt, withTags } from './entities.js';
@@ -215,17 +215,17 @@ export class ListModel {
     if (!hasName && (key === 'name' || key === 'last_name'))
       return {
         key: 'last_name',
-        label: t('Name'),
+        label: 'Name',
         width: width || 200,
         sortable: true,
         view: nameOf,
       };
     if (key === 'market')
-      return { key, label: t('Market'), width: 420, view: (p) => marketText(p, this.companies) };
+      return { key, label: 'Market', width: 420, view: (p) => marketText(p, this.companies) };
     if (!f && this.kind.entity === 'previews')
       return {
         key,
-        label: key === 'people' ? t('People') : t('Companies'),
+        label: key === 'people' ? 'People' : 'Companies',
         number: true,
         width: 120,
         view: (p) => (p.totals ? number(p.totals[key].eligible) : ''),
@@ -234,7 +234,7 @@ export class ListModel {
     const isCount = f.type === 'number' || f.key === 'steps';
     return {
       key,
-      label: f.key === 'contact_count' ? t('Contacts') : labelOf(f),
+      label: f.key === 'contact_count' ? 'Contacts' : labelOf(f),
       sortable: f.sortable,
       number: isCount,
       width:
@@ -250,10 +250,7 @@ export class ListModel {
       view: (record) =>
         key === 'status' && record.held
           ? heldStatus(record.held)
-          : [
-              this.cell(f, valueAt(record, key)),
-              key === 'status' && record.dry_run && t(', dry run'),
-            ],
+          : [this.cell(f, valueAt(record, key)), key === 'status' && record.dry_run && ', dry run'],
     };
   }
 
@@ -269,7 +266,7 @@ export class ListModel {
         );
     }
     if (f.key === 'steps') return number(value.length);
-    if (f.key === 'step_index') return t('Step {n}', { n: value + 1 });
+    if (f.key === 'step_index') return `Step ${number(value + 1)}`;
     if (f.key === 'audiences') return value.map((/** @type {Item} */ a) => a.name).join(', ');
     if ((f.type === 'reference' && !Array.isArray(value)) || f.key === 'company_id')
       return knownName(value) || '…';
@@ -393,17 +390,17 @@ export class ListModel {
           >`,
       );
     return empty(
-      t('No {kind} matches.', { kind: kind.one }),
+      `No ${kind.one} matches.`,
       html` ${this.hints
         .filter((hint) => hint.total > 0)
         .map((hint) =>
           button(
-            t('Without “{rule}” there are {n}.', { rule: hint.rule, n: hint.total }),
+            `Without “${hint.rule}” there are ${number(hint.total)}.`,
             () => this.change(hint.without),
             'plain',
           ),
         )}
-      ${button(t('Remove all filters'), () => this.change({ q: '', rules: [], where: null }))}`,
+      ${button('Remove all filters', () => this.change({ q: '', rules: [], where: null }))}`,
     );
   }
 
@@ -426,7 +423,7 @@ export class ListModel {
 
 /** A held campaign says so and why, whatever its status. @param {Item} held */
 const heldStatus = (held) => {
-  const text = t('Held: {reason}', { reason: why(held.reason) });
+  const text = `Held: ${why(held.reason)}`;
   return html`<span title=${held.detail || text}>${status('held', text)}</span>`;
 };
 
@@ -451,26 +448,25 @@ const labelOf = (f) =>
   );
 
 /** @param {ListModel} model */
-const newButton = (model) =>
-  button(t('New {kind}', { kind: model.kind.one }), () => create(model), 'primary');
+const newButton = (model) => button(`New ${model.kind.one}`, () => create(model), 'primary');
 
 /** The actions of the page, in the palette too. @param {ListModel} model @returns {Action[]} */
 function actionsOf(model) {
   return [
     ...(model.kind.canExport
       ? [
-          { label: t('Export as CSV'), act: () => exportCSV(model) },
-          { label: t('Export for Excel'), act: () => exportExcel(model) },
+          { label: 'Export as CSV', act: () => exportCSV(model) },
+          { label: 'Export for Excel', act: () => exportExcel(model) },
         ]
       : []),
     ...(model.kind.actions?.includes('merge')
-      ? [{ label: t('Find duplicates'), act: () => go(`${model.kind.path}/duplicates`) }]
+      ? [{ label: 'Find duplicates', act: () => go(`${model.kind.path}/duplicates`) }]
       : []),
     ...(model.kind.entity === 'contacts' && may('write')
-      ? [{ label: t('Save as audience…'), act: () => createAudience(model.view) }]
+      ? [{ label: 'Save as audience…', act: () => createAudience(model.view) }]
       : []),
-    { label: t('Copy as request'), act: () => copy(asCurl(model)) },
-    { label: t('Refresh'), act: () => model.refresh() },
+    { label: 'Copy as request', act: () => copy(asCurl(model)) },
+    { label: 'Refresh', act: () => model.refresh() },
   ];
 }
 
@@ -488,7 +484,7 @@ function view(model) {
     table.total < 0
       ? ''
       : model.isFiltered && model.all > 0
-        ? t('{n} of {total}', { n: table.total, total: model.all })
+        ? `${number(table.total)} of ${number(model.all)}`
         : number(table.total);
   return html`<div class="page list-page">
     <header class="heading">
@@ -522,16 +518,14 @@ function view(model) {
     ${
       (state.unknown || []).length > 0 &&
       html`<p class="notice warn">
-        ${t('Unknown parts of the address: {parts}', { parts: (state.unknown || []).join(', ') })}
+        Unknown parts of the address: ${(state.unknown || []).join(', ')}
       </p>`
     }
     ${
       table.damaged > 0 &&
       html`<p class="notice bad">
-        ${t(
-          '{n} records cannot be read and are left out. The operator can run: prospector check.',
-          { n: table.damaged },
-        )}
+        ${number(table.damaged)} records cannot be read and are left out. The operator can run:
+        prospector check.
       </p>`
     }
     <div class="toolbar">
@@ -544,9 +538,9 @@ function view(model) {
       })}
       <span class="buttons"
         >${
-          kind.entity !== 'previews' && menu(t('Views'), viewItems(model), () => model.loadViews())
+          kind.entity !== 'previews' && menu('Views', viewItems(model), () => model.loadViews())
         }${columnsMenu(model)}${menu(
-          t('More'),
+          'More',
           actionsOf(model).map(
             (a) => html`<button class="item" type="button" @click=${a.act}>${a.label}</button>`,
           ),
@@ -558,8 +552,7 @@ function view(model) {
       Date.now() - model.readAt > 60_000 &&
       !document.hidden &&
       html`<p class="notice selection">
-        ${t('This list is {age} old.', { age: ago(model.readAt) })}
-        ${button(t('Refresh'), () => model.refresh())}
+        This list is ${ago(model.readAt)} old. ${button('Refresh', () => model.refresh())}
       </p>`
     }
     ${selectionBar(model)}
@@ -577,12 +570,10 @@ function peekPanel(model, record) {
   return beside(
     nameOf(record),
     href
-      ? html`<a class="button" href=${href}>${t('Open')}</a>`
+      ? html`<a class="button" href=${href}>Open</a>`
       : record.contact_id &&
           !record.contact_deleted &&
-          html`<a class="button" href=${link(`/contacts/${record.contact_id}`)}
-            >${t('Contact')}</a
-          >`,
+          html`<a class="button" href=${link(`/contacts/${record.contact_id}`)}>Contact</a>`,
     () => model.peek(),
     html`${
       record.body && html`<div class="mail wrap" dir="auto">${record.body}</div>`
@@ -598,7 +589,7 @@ const viewItems = (model) =>
   html`${
     may('write') &&
     html`<button class="item" type="button" @click=${() => saveView(model)}>
-      ${t('Save this view…')}
+      Save this view…
     </button>`
   }
   ${(model.views || []).map(
@@ -612,7 +603,7 @@ const viewItems = (model) =>
           html`<button
             class="button plain"
             type="button"
-            aria-label=${t('Delete the view {name}', { name: v.name })}
+            aria-label=${`Delete the view ${v.name}`}
             @click=${(e) => {
               e.target.closest('details').firstElementChild.focus();
               void deleteView(model, v);
@@ -623,7 +614,7 @@ const viewItems = (model) =>
         }</span
       >`,
   )}
-  ${model.views?.length === 0 && soft(t('No views yet.'))}`;
+  ${model.views?.length === 0 && soft('No views yet.')}`;
 
 /** @param {Item} v @returns {Partial<View>} */
 function viewOf(v) {
@@ -671,7 +662,7 @@ function columnsMenu(model) {
     ...new Set([...keys, ...model.schema.fields.map((f) => f.key).filter((key) => key !== 'id')]),
   ];
   return menu(
-    t('Columns'),
+    'Columns',
     all.map(
       (key) =>
         html`<span class="item"
@@ -688,7 +679,7 @@ function columnsMenu(model) {
             />
             ${
               key === 'name'
-                ? t('Name')
+                ? 'Name'
                 : model.schema.fields.find((f) => f.key === key)?.label || words(key)
             }</label
           >
@@ -697,7 +688,7 @@ function columnsMenu(model) {
             html`<button
               class="button plain"
               type="button"
-              aria-label=${t('Move to the left')}
+              aria-label="Move to the left"
               @click=${() => setColumns(model, moved(keys, key))}
             >
               ←
@@ -728,13 +719,13 @@ function selectionBar(model) {
   const { table, kind } = model;
   /** @type {[string, string][]} */
   const all = [
-    ['done', t('Mark as done')],
-    ['campaign', t('Campaign…')],
-    ['audience', t('Audience…')],
-    ['tag', t('Tags…')],
-    ['edit', t('Change a field…')],
-    ['merge', t('Merge…')],
-    ['delete', t('Delete…')],
+    ['done', 'Mark as done'],
+    ['campaign', 'Campaign…'],
+    ['audience', 'Audience…'],
+    ['tag', 'Tags…'],
+    ['edit', 'Change a field…'],
+    ['merge', 'Merge…'],
+    ['delete', 'Delete…'],
   ];
   const n = model.isEverything ? 0 : table.selected.size;
   const possible = all.filter(
@@ -747,7 +738,7 @@ function selectionBar(model) {
         button(label, () => actions[action](model), action === 'delete' ? 'danger' : ''),
       )}
       ${button(
-        t('Clear'),
+        'Clear',
         () => {
           table.clearSelection();
           model.isEverything = false;

@@ -8,19 +8,19 @@ import { html } from '../dom.js';
 import { dateTime } from '../format.js';
 import { link, reload } from '../router.js';
 import { may } from '../state.js';
-import { t, tn } from '../text.js';
+import { plural } from '../text.js';
 
 /** What is done at each stage of a connection. @type {Record<string, string>} */
 const stages = {
-  settings: t('Read the settings'),
-  connect: t('Connect'),
-  TLS: t('Encrypt the connection'),
-  greeting: t('Wait for the greeting'),
-  EHLO: t('Greet the server'),
-  STARTTLS: t('Encrypt the connection'),
-  login: t('Sign in'),
-  'MAIL FROM': t('Name the sender'),
-  message: t('Send the message'),
+  settings: 'Read the settings',
+  connect: 'Connect',
+  TLS: 'Encrypt the connection',
+  greeting: 'Wait for the greeting',
+  EHLO: 'Greet the server',
+  STARTTLS: 'Encrypt the connection',
+  login: 'Sign in',
+  'MAIL FROM': 'Name the sender',
+  message: 'Send the message',
 };
 /** @param {string} name */
 const stageName = (name) => stages[name] || name;
@@ -33,26 +33,22 @@ function summary({ transport, status: now, stage, retry_at }) {
   if (transport === 'outbox')
     return [
       status('captured'),
-      t('Emails are kept in the outbox, and nothing is sent. An operator sets up a mail server.'),
+      'Emails are kept in the outbox, and nothing is sent. An operator sets up a mail server.',
     ];
   if (now === 'delivery_unknown')
     return [
-      status('failed', t('not confirmed')),
-      t(
-        'The mail server took emails and did not confirm them. Campaigns are held until somebody releases them.',
-      ),
+      status('failed', 'not confirmed'),
+      'The mail server took emails and did not confirm them. Campaigns are held until somebody releases them.',
     ];
   if (now !== 'ok')
     return [
-      status('failed', t('does not work')),
+      status('failed', 'does not work'),
       stage
-        ? t('Emails wait. The mail server fails at this stage: {stage}.', {
-            stage: stageName(stage),
-          })
-        : t('Emails wait until the mail server answers again.'),
-      retry_at && t('The next attempt is at {when}.', { when: dateTime(retry_at) }),
+        ? `Emails wait. The mail server fails at this stage: ${stageName(stage)}.`
+        : 'Emails wait until the mail server answers again.',
+      retry_at && `The next attempt is at ${dateTime(retry_at)}.`,
     ];
-  return [status('active', t('works')), t('Emails go out.')];
+  return [status('active', 'works'), 'Emails go out.'];
 }
 
 /** @param {Item} mail */
@@ -61,33 +57,31 @@ export function mailView(mail) {
   const held = mail.held_campaigns;
   return html`<section class="section">
     ${pairs([
-      [t('Mail server'), word],
-      [t('Now'), sentences.filter(Boolean).join(' ')],
-      [t('On their way'), tn(mail.in_flight, '1 email', '{n} emails')],
+      ['Mail server', word],
+      ['Now', sentences.filter(Boolean).join(' ')],
+      ['On their way', plural(mail.in_flight, '1 email', '{n} emails')],
       [
-        t('Held'),
+        'Held',
         held
-          ? html`<a href=${link('/campaigns')}>${tn(held, '1 campaign', '{n} campaigns')}</a>`
-          : t('no campaign'),
+          ? html`<a href=${link('/campaigns')}>${plural(held, '1 campaign', '{n} campaigns')}</a>`
+          : 'no campaign',
       ],
     ])}
-    ${may('admin') && html`<p class="buttons">${button(t('Send a test…'), test, 'primary')}</p>`}
+    ${may('admin') && html`<p class="buttons">${button('Send a test…', test, 'primary')}</p>`}
   </section>`;
 }
 
 /** Tries the mail server, and shows how far it came. */
 async function test() {
   const tried = await form({
-    title: t('Test the mail server'),
-    action: t('Test'),
+    title: 'Test the mail server',
+    action: 'Test',
     body: (state) =>
       field(state, {
         name: 'to',
-        label: t('Send to'),
+        label: 'Send to',
         type: 'email',
-        help: t(
-          'Without an address the test only connects and signs in. A test message counts for your daily cap.',
-        ),
+        help: 'Without an address the test only connects and signs in. A test message counts for your daily cap.',
       }),
     submit: ({ values, key }) => post('/v1/mail/test', values.to ? { to: values.to } : {}, { key }),
   });
@@ -100,23 +94,21 @@ async function test() {
 function outcome(passed, close) {
   const last = passed[passed.length - 1];
   const isCaptured = last.stage === 'transport';
-  const title = last.ok
-    ? t('The test succeeded')
-    : t('The test failed: {stage}', { stage: stageName(last.stage) });
+  const title = last.ok ? 'The test succeeded' : `The test failed: ${stageName(last.stage)}`;
   return html`<div class="panel">
-    <h2>${isCaptured ? t('There is no mail server') : title}</h2>
+    <h2>${isCaptured ? 'There is no mail server' : title}</h2>
     ${
       isCaptured
-        ? html`<p>${t('Emails are kept in the outbox, so nothing was sent.')}</p>`
+        ? html`<p>Emails are kept in the outbox, so nothing was sent.</p>`
         : table(
-            [t('Stage'), t('Result'), t('Answer of the server')],
+            ['Stage', 'Result', 'Answer of the server'],
             passed.map(({ stage, ok, detail }) => [
               stageName(stage),
-              ok ? status('sent', t('done')) : status('failed'),
+              ok ? status('sent', 'done') : status('failed'),
               detail || '—',
             ]),
           )
     }
-    <div class="buttons">${button(t('Done'), close, 'primary')}</div>
+    <div class="buttons">${button('Done', close, 'primary')}</div>
   </div>`;
 }

@@ -25,13 +25,13 @@ import { dateTime, listOf, words } from '../format.js';
 import { decode, encode, madeBy, partsOf, selection } from '../query.js';
 import { go, link, reload, setSearch } from '../router.js';
 import { may, update } from '../state.js';
-import { number, t, tn, why } from '../text.js';
+import { number, plural, why } from '../text.js';
 
 const other = ['titles', 'not', 'ask', 'answer'];
 
 /** @type {PageModule} */
 export const marketPage = {
-  title: () => t('New market'),
+  title: () => 'New market',
   async load({ search }, signal) {
     const [schema, balance, fields] = await Promise.all([
       schemaOf('companies'),
@@ -60,20 +60,20 @@ export const marketPage = {
   view: (model) =>
     html`<div class="page">
       ${heading({
-        title: t('New market'),
+        title: 'New market',
         note:
           model.estimate && model.funnel.length > 1
-            ? tn(model.estimate.companies, '{n} company', '{n} companies') +
+            ? plural(model.estimate.companies, '{n} company', '{n} companies') +
               (model.form.values.ask
-                ? t(' · research of at most {n}', { n: model.estimate.companies })
+                ? ` · research of at most ${number(model.estimate.companies)}`
                 : '')
             : '\u00a0',
-        actions: may('write') && button(t('Prepare Preview'), () => prepare(model), 'primary'),
+        actions: may('write') && button('Prepare Preview', () => prepare(model), 'primary'),
       })}
       <div class="two">
         <div class="section">
           ${section(
-            t('Companies'),
+            'Companies',
             html`${filterBar({
               view: () => model.view,
               fields: model.schema.fields,
@@ -82,45 +82,45 @@ export const marketPage = {
                 changed(model);
               },
             })}
-            ${input('market-q', t('Words in the description'), model.view.q, (v) => {
+            ${input('market-q', 'Words in the description', model.view.q, (v) => {
               model.view.q = v;
               changed(model);
             })}`,
           )}
           ${section(
-            t('People'),
+            'People',
             html`${input(
               'market-titles',
-              t('Titles with any of these words'),
+              'Titles with any of these words',
               model.titles,
               (v) => {
                 model.titles = v;
                 changed(model);
               },
-              t('chief, vp'),
+              'chief, vp',
             )}
             ${input(
               'market-not',
-              t('but none of these'),
+              'but none of these',
               model.not,
               (v) => {
                 model.not = v;
                 changed(model);
               },
-              t('assistant'),
+              'assistant',
             )}`,
           )}
           ${section(
-            t('Question'),
+            'Question',
             model.signals.length === 0
               ? soft(
-                  html`${t('No AI-filled field of accounts asks a question.')}
-                    <a href=${link('/settings/fields')}>${t('Fields')}</a>`,
+                  html`No AI-filled field of accounts asks a question.
+                    <a href=${link('/settings/fields')}>Fields</a>`,
                 )
               : html`<div class="columns">
                   ${field(model.form, {
                     name: 'ask',
-                    label: t('To be answered for each company'),
+                    label: 'To be answered for each company',
                     options: model.signals.map((/** @type {Item} */ f) => ({
                       value: f.id,
                       label: f.ai.question,
@@ -130,7 +130,7 @@ export const marketPage = {
                     model.form.values.ask &&
                     field(model.form, {
                       name: 'answer',
-                      label: t('The answer must be'),
+                      label: 'The answer must be',
                       ...answerOf(model),
                     })
                   }
@@ -138,25 +138,25 @@ export const marketPage = {
           )}
         </div>
         ${section(
-          t('Funnel'),
+          'Funnel',
           html`${
             !model.view.rules.length &&
             !model.view.where &&
             !model.view.q &&
-            soft(t('Describe companies first. Counts appear as you type.'))
+            soft('Describe companies first. Counts appear as you type.')
           }
           ${bars(model.funnel)}${
             model.estimate?.truncated && html`<p class="notice warn">${firstOf(model.estimate)}</p>`
           }${
             model.funnel[0]?.value === 0 &&
             html`<p class="notice warn">
-              ${t('The catalogue is empty. The operator fills it with: prospector catalog import.')}
+              The catalogue is empty. The operator fills it with: prospector catalog import.
             </p>`
           }
           ${
             model.balance.accounts.remaining !== null &&
             html`<p class="soft">
-              ${t('{n} accounts left this month', { n: model.balance.accounts.remaining })}
+              ${number(model.balance.accounts.remaining)} accounts left this month
             </p>`
           }`,
         )}
@@ -243,12 +243,12 @@ async function count(model) {
   const { q } = model.view;
   const rules = selection(model.view).filters || [];
   const levels = [
-    { label: t('Catalogue'), body: {} },
+    { label: 'Catalogue', body: {} },
     ...rules.map((rule, i) => ({
       label: sentence(rule, model.schema.fields),
       body: { filters: rules.slice(0, i + 1) },
     })),
-    ...(q ? [{ label: t('“{words}”', { words: q }), body: { filters: rules, search: q } }] : []),
+    ...(q ? [{ label: `“${q}”`, body: { filters: rules, search: q } }] : []),
   ];
   const estimate = post('/v1/tam/preview/estimate', requestOf(model)).catch(() => null);
   const pages = await Promise.all(
@@ -267,16 +267,16 @@ async function count(model) {
 async function prepare(model) {
   const { ask, answer } = model.form.values;
   if (ask && (answer ?? '') === '') {
-    model.form.errors.answer = t('Choose the answer that a company must have.');
+    model.form.errors.answer = 'Choose the answer that a company must have.';
     return update();
   }
   const { request_id, company_filters, ...others } = requestOf(model);
   if (
     ![company_filters, others].some((part) => Object.keys(part).length) &&
     !(await confirm({
-      title: t('Prepare a Preview of all companies?'),
+      title: 'Prepare a Preview of all companies?',
       text: model.estimate && firstOf(model.estimate),
-      action: t('Prepare Preview'),
+      action: 'Prepare Preview',
     }))
   )
     return;
@@ -291,23 +291,21 @@ async function prepare(model) {
 /** How many companies a Preview has, of those that match. @param {any} part */
 const firstOf = ({ truncated, available_total: all, companies, result }) =>
   truncated
-    ? t('A Preview takes the first {n} of {all} companies that match.', {
-        n: companies ?? result.accounts.matched,
-        all,
-      })
-    : tn(all, '{n} company matches.', '{n} companies match.');
+    ? `A Preview takes the first ${number(companies ?? result.accounts.matched)} of ` +
+      `${number(all)} companies that match.`
+    : plural(all, '{n} company matches.', '{n} companies match.');
 
 /** What an Import of a Preview brings. @param {Item} preview */
 const importOf = ({ result: { accounts, contacts } }) =>
   accounts.new
-    ? tn(accounts.new, 'Import {n} new company', 'Import {n} new companies')
+    ? plural(accounts.new, 'Import {n} new company', 'Import {n} new companies')
     : contacts.new
-      ? tn(contacts.new, 'Import {n} new person', 'Import {n} new people')
-      : t('Import');
+      ? plural(contacts.new, 'Import {n} new person', 'Import {n} new people')
+      : 'Import';
 
 /** @type {PageModule} */
 export const previewPage = {
-  title: () => t('Preview'),
+  title: () => 'Preview',
   async load({ args, search, row }, signal) {
     const path = `/v1/tam/preview/${args.id}`;
     const [preview, schema] = await Promise.all([
@@ -351,36 +349,33 @@ export const previewPage = {
     const isReady = p.status === 'READY';
     return html`<div class="page list-page">
       ${heading({
-        up: ['/previews', t('Previews')],
-        title: html`${t('Preview')} <span class="soft">${dateTime(p.created_at)}</span>`,
+        up: ['/previews', 'Previews'],
+        title: html`Preview <span class="soft">${dateTime(p.created_at)}</span>`,
         note: marketText(p, model.schema.fields),
         actions:
           may('write') &&
           html` ${
-            p.status !== 'PREPARING' && button(t('Delete…'), () => deletePreview(model), 'danger')
+            p.status !== 'PREPARING' && button('Delete…', () => deletePreview(model), 'danger')
           }
           ${isReady && !p.operation_id && button(`${importOf(p)}…`, () => take(model), 'primary')}`,
       })}
-      ${
-        p.status === 'PREPARING' &&
-        html`<p class="notice">${t('The Preview is being prepared.')}</p>`
-      }
+      ${p.status === 'PREPARING' && html`<p class="notice">The Preview is being prepared.</p>`}
       ${
         ['FAILED', 'CANCELLED'].includes(p.status) &&
         html`<p class="notice bad">
           <span class="grow"
             >${
               p.failure_reason
-                ? t('The Preview failed: {why}.', { why: why(p.failure_reason) })
-                : t('The Preview was cancelled.')
+                ? `The Preview failed: ${why(p.failure_reason)}.`
+                : 'The Preview was cancelled.'
             }</span
           >
           ${
             may('write') &&
-            html`${button(t('Try again'), () => again(p.request))}<a
+            html`${button('Try again', () => again(p.request))}<a
                 class="button"
                 href=${link(`/market${marketOf(p.request)}`)}
-                >${t('Change the market')}</a
+                >Change the market</a
               >`
           }
         </p>`
@@ -388,13 +383,15 @@ export const previewPage = {
       ${
         model.imported &&
         html`<p class=${model.imported.status === 'failed' ? 'notice bad' : 'notice good'}>
-          <span class="grow">${model.imported.result || t('This Preview is being imported.')}</span
-          >${['accounts', 'contacts'].map(
+          <span class="grow">${model.imported.result || 'This Preview is being imported.'}</span>${[
+            'accounts',
+            'contacts',
+          ].map(
             (name) =>
               model.imported?.finished_at &&
               model.imported[name].created > 0 &&
               html`<a class="button" href=${link(`/${name}${madeBy('tam_import', model.imported)}`)}
-                >${t('Show {kind}', { kind: name })}</a
+                >Show ${name}</a
               >`,
           )}
         </p>`
@@ -408,7 +405,7 @@ export const previewPage = {
         isReady &&
         selected(model, (n) =>
           button(
-            tn(n, 'Exclude {n} company…', 'Exclude {n} companies…'),
+            plural(n, 'Exclude {n} company…', 'Exclude {n} companies…'),
             () => exclude(model),
             'danger',
           ),
@@ -445,8 +442,8 @@ function marketOf(r) {
 async function deletePreview(model) {
   if (
     !(await confirm({
-      text: t('Accounts and contacts that it brought stay.'),
-      action: t('Delete the Preview'),
+      text: 'Accounts and contacts that it brought stay.',
+      action: 'Delete the Preview',
       danger: true,
     }))
   )
@@ -465,13 +462,13 @@ function funnel({ preview: p, path, kind, reason }) {
   return html`<section class="section">
     ${tabs(
       ['company', 'person'].map((k) => [
-        k === 'company' ? t('Companies') : t('People'),
+        k === 'company' ? 'Companies' : 'People',
         `/previews/${p.preview_id}?kind=${k}`,
         k === kind,
       ]),
     )}
     ${bars([
-      { label: t('Matched'), value: counts.matched },
+      { label: 'Matched', value: counts.matched },
       ...Object.entries(counts.exclusions)
         .filter(([, n]) => n > 0)
         .map(([excluded, n]) => ({
@@ -479,12 +476,12 @@ function funnel({ preview: p, path, kind, reason }) {
           value: n,
           text: `−${number(n)}`,
           className: 'fill-soft',
-          action: html`<a href=${`${at}&reason=${excluded}`}>${t('Show')}</a>`,
+          action: html`<a href=${`${at}&reason=${excluded}`}>Show</a>`,
         })),
       ...(counts.duplicate_source_rows
         ? [
             {
-              label: t('Duplicate rows'),
+              label: 'Duplicate rows',
               value: counts.duplicate_source_rows,
               text: `−${number(counts.duplicate_source_rows)}`,
               className: 'fill-soft',
@@ -492,11 +489,11 @@ function funnel({ preview: p, path, kind, reason }) {
           ]
         : []),
       {
-        label: t('Eligible'),
+        label: 'Eligible',
         value: counts.eligible,
         className: 'fill-good',
-        action: html`<a href=${`${at}&reason=${eligible}`}>${t('Show')}</a>
-          ${soft(t('{n} new', { n: counts.new }))}`,
+        action: html`<a href=${`${at}&reason=${eligible}`}>Show</a>
+          ${soft(`${number(counts.new)} new`)}`,
       },
     ])}
     ${kind === 'company' && html`<p class="soft">${price(p)}</p>`}
@@ -504,8 +501,8 @@ function funnel({ preview: p, path, kind, reason }) {
       reason &&
       html`<p class="chips">
         <span class="chip on"
-          >${reason === eligible ? t('Eligible') : words(why(reason))}
-          <a href=${at} aria-label=${t('Show all')}>×</a></span
+          >${reason === eligible ? 'Eligible' : words(why(reason))}
+          <a href=${at} aria-label="Show all">×</a></span
         >
       </p>`
     }
@@ -515,13 +512,13 @@ function funnel({ preview: p, path, kind, reason }) {
 /** What the research of a Preview costs. @param {Item} preview */
 const price = ({ research }, cost = research?.question && research.cost) =>
   cost
-    ? tn(
+    ? plural(
         cost.companies ?? 0,
         'Research of {n} company: {credits} credits',
         'Research of {n} companies: {credits} credits',
         { credits: cost.actual_ai_signal_credits ?? cost.estimated_ai_signal_credits ?? 0 },
       )
-    : t('Without a question, a Preview costs nothing.');
+    : 'Without a question, a Preview costs nothing.';
 
 /** @param {Item} m */
 const reasonOf = (m) =>
@@ -535,7 +532,7 @@ const evidenceOf = ({ qualification: q }) => q?.evidence || words(why(q?.reason)
 /** @param {Item} model */
 function members(model) {
   return new Table({
-    label: t('Members'),
+    label: 'Members',
     selectable: may('write') && model.kind === 'company',
     onSelect: update,
     fetch: async (page, size, signal) => {
@@ -557,21 +554,21 @@ function members(model) {
       };
     },
     columns: [
-      column('name', t('Name'), 220, (m) => nameOf(m.data)),
+      column('name', 'Name', 220, (m) => nameOf(m.data)),
       column(
         'what',
-        model.kind === 'company' ? t('Industry') : t('Title'),
+        model.kind === 'company' ? 'Industry' : 'Title',
         200,
         (m) => m.data.industry || m.data.title || '',
       ),
-      column('state', t('Status'), 310, (m) =>
+      column('state', 'Status', 310, (m) =>
         m.selected
-          ? status('ready', m.existing ? t('Exists already') : t('Eligible'))
+          ? status('ready', m.existing ? 'Exists already' : 'Eligible')
           : status('open', words(why(reasonOf(m)))),
       ),
-      column('why', t('Evidence'), 380, (m) => evidenceOf(m)),
+      column('why', 'Evidence', 380, (m) => evidenceOf(m)),
     ],
-    empty: () => empty(t('Nothing is here.')),
+    empty: () => empty('Nothing is here.'),
     onOpen: (m) => peek(model, m),
     onCursor: (m) => {
       if (model.open) peek(model, m);
@@ -609,8 +606,8 @@ function member(model) {
     null,
     () => peek(model),
     pairs([
-      [t('Status'), m.selected ? t('Eligible') : words(why(reasonOf(m)))],
-      [t('Evidence'), evidenceOf(m) || '—'],
+      ['Status', m.selected ? 'Eligible' : words(why(reasonOf(m)))],
+      ['Evidence', evidenceOf(m) || '—'],
       ...facts,
     ]),
   );
@@ -626,8 +623,8 @@ async function exclude(model) {
     .map((m) => m.source_id);
   if (
     await confirm({
-      text: t('This cannot be undone.'),
-      action: tn(ids.length, 'Exclude {n} company', 'Exclude {n} companies'),
+      text: 'This cannot be undone.',
+      action: plural(ids.length, 'Exclude {n} company', 'Exclude {n} companies'),
       danger: true,
       count: ids.length,
     })
@@ -647,23 +644,20 @@ async function take(model) {
     await form(
       {
         title: `${importOf(model.preview)}?`,
-        action: t('Import the Preview'),
+        action: 'Import the Preview',
         body: (state) =>
           html`<p>
-              ${t('{accounts} accounts and {contacts} contacts are new.', {
-                accounts: accounts.would_add,
-                contacts: contacts.would_add,
-              })}
-              ${exceeded && t('That is more than is left this month.')}
+              ${number(accounts.would_add)} accounts and ${number(contacts.would_add)} contacts are
+              new. ${exceeded && 'That is more than is left this month.'}
             </p>
             <div class="columns">
               ${field(state, {
                 name: 'max_accounts',
-                label: t('New accounts, at most'),
+                label: 'New accounts, at most',
                 type: 'number',
               })}${field(state, {
                 name: 'max_contacts',
-                label: t('New contacts, at most'),
+                label: 'New contacts, at most',
                 type: 'number',
               })}
             </div>`,

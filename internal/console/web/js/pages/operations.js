@@ -19,7 +19,7 @@ import { html } from '../dom.js';
 import { follow } from '../foot.js';
 import { go, link } from '../router.js';
 import { update } from '../state.js';
-import { number, t, tn } from '../text.js';
+import { number, plural } from '../text.js';
 import { erasedOf } from './erasure.js';
 import {
   askUndo,
@@ -56,23 +56,22 @@ async function readNames(operations) {
 }
 
 /** What an operation did, with the name of the file. @param {Item} o */
-const described = (o) =>
-  files[o.id] ? t('{what} from {file}', { what: titleOf(o), file: files[o.id] }) : titleOf(o);
+const described = (o) => (files[o.id] ? `${titleOf(o)} from ${files[o.id]}` : titleOf(o));
 
 /** Who did it. @param {Item} o */
-const who = (o) => knownName(o.user_id) || t('the service');
+const who = (o) => knownName(o.user_id) || 'the service';
 
 /** Until when an operation can be undone, or that it was. @param {Item} o */
 const undoState = (o) =>
   o.undone_by
-    ? html`<a href=${link(`/operations/${o.undone_by}`)}>${t('Undone')}</a>`
+    ? html`<a href=${link(`/operations/${o.undone_by}`)}>Undone</a>`
     : o.undoable_until
       ? when(o.undoable_until)
       : soft('—');
 
 /** @type {PageModule} */
 export const operationsPage = {
-  title: () => t('Operations'),
+  title: () => 'Operations',
   async load(_params, _signal, previous) {
     if (previous) {
       await previous.table.refresh();
@@ -80,7 +79,7 @@ export const operationsPage = {
     }
     const model = {
       table: new Table({
-        label: t('Operations'),
+        label: 'Operations',
         href: (o) => link(`/operations/${o.id}`),
         fetch: (page, page_size, signal) =>
           list(
@@ -89,16 +88,16 @@ export const operationsPage = {
             { signal },
           ),
         columns: [
-          column('name', t('What'), 300, described),
-          column('created_at', t('When'), 160, (o) => when(o.created_at)),
-          column('user_id', t('By'), 160, who),
-          column('status', t('Status'), 120, (o) => status(o.status)),
-          column('until', t('Can be undone until'), 170, undoState),
+          column('name', 'What', 300, described),
+          column('created_at', 'When', 160, (o) => when(o.created_at)),
+          column('user_id', 'By', 160, who),
+          column('status', 'Status', 120, (o) => status(o.status)),
+          column('until', 'Can be undone until', 170, undoState),
           column(
             'undo',
-            t('Undo'),
+            'Undo',
             100,
-            (o) => isUndoable(o) && button(t('Undo…'), () => askUndo(o), 'plain'),
+            (o) => isUndoable(o) && button('Undo…', () => askUndo(o), 'plain'),
           ),
         ],
         onLoad: async (page) => {
@@ -108,9 +107,7 @@ export const operationsPage = {
         },
         empty: () =>
           empty(
-            t(
-              'Nothing yet. Imports, changes of many records, merges and undos are here for 30 days.',
-            ),
+            'Nothing yet. Imports, changes of many records, merges and undos are here for 30 days.',
           ),
       }),
     };
@@ -122,15 +119,15 @@ export const operationsPage = {
   view: ({ table }) =>
     html`<div class="page list-page">
       ${heading({
-        title: t('Operations'),
-        note: t('What changed many records in the last 30 days, and until when it can be undone'),
+        title: 'Operations',
+        note: 'What changed many records in the last 30 days, and until when it can be undone',
       })}${table.element}
     </div>`,
 };
 
 /** @type {PageModule} */
 export const operationPage = {
-  title: ({ o }) => (o ? titleOf(o) : t('Operation')),
+  title: ({ o }) => (o ? titleOf(o) : 'Operation'),
   async load({ args, path }, signal) {
     const o = await operationWith(args.id, signal);
     const model = { o, before: o?.undo_of && (await operationWith(o.undo_of, signal)) };
@@ -152,21 +149,18 @@ export const operationPage = {
   view: ({ o, before }) =>
     html`<div class="page">
       ${heading({
-        up: ['/operations', t('Operations')],
-        title: o ? described(o) : t('Operation'),
-        note:
-          o &&
-          html`${status(o.status)}
-          ${t('{when}, by {who}', { when: when(o.created_at), who: who(o) })}`,
+        up: ['/operations', 'Operations'],
+        title: o ? described(o) : 'Operation',
+        note: o && html`${status(o.status)} ${when(o.created_at)}, by ${who(o)}`,
         actions:
           o &&
           html`${
             o.status === 'running' &&
             o.kind !== 'erasure' &&
-            button(t('Cancel'), () => post(`/v1/operations/${o.id}/cancel`, {}))
-          }${isUndoable(o) && button(t('Undo…'), () => askUndo(o), 'primary')}`,
+            button('Cancel', () => post(`/v1/operations/${o.id}/cancel`, {}))
+          }${isUndoable(o) && button('Undo…', () => askUndo(o), 'primary')}`,
       })}
-      ${o ? details(o, before) : empty(t('Operations are kept for 30 days. This one is gone.'))}
+      ${o ? details(o, before) : empty('Operations are kept for 30 days. This one is gone.')}
     </div>`,
 };
 
@@ -179,37 +173,36 @@ function details(o, before) {
   const kept = keptBecause(o.kept);
   return html`${undoneNote(o)}
   ${section(
-    t('Result'),
+    'Result',
     pairs([
       ...(o.kind === 'undo'
         ? facts([
             [
-              t('Undo of'),
+              'Undo of',
               before && html`<a href=${link(`/operations/${before.id}`)}>${described(before)}</a>`,
             ],
-            [t('Put back'), tn(o.undone, '{n} record', '{n} records')],
+            ['Put back', plural(o.undone, '{n} record', '{n} records')],
           ])
         : facts([
             [
-              t('Changed'),
+              'Changed',
               o.kind === 'template'
-                ? tn(o.changed, '{n} person', '{n} people')
-                : tn(o.changed, '{n} record', '{n} records'),
+                ? plural(o.changed, '{n} person', '{n} people')
+                : plural(o.changed, '{n} record', '{n} records'),
             ],
-            [t('Not changed'), o.failed > 0 && number(o.failed)],
+            ['Not changed', o.failed > 0 && number(o.failed)],
           ])),
       ...facts([
-        [t('Finished'), o.finished_at && when(o.finished_at)],
-        [t('Can be undone until'), !o.undone_by && o.undoable_until && when(o.undoable_until)],
-        [t('Reason'), o.reason],
+        ['Finished', o.finished_at && when(o.finished_at)],
+        ['Can be undone until', !o.undone_by && o.undoable_until && when(o.undoable_until)],
+        ['Reason', o.reason],
         [
-          t('Import'),
-          o.kind === 'import' &&
-            html`<a href=${link(`/imports/${o.id}`)}>${t('Show its rows')}</a>`,
+          'Import',
+          o.kind === 'import' && html`<a href=${link(`/imports/${o.id}`)}>Show its rows</a>`,
         ],
       ]),
     ]),
-  )}${kept.length > 0 && section(t('What stayed'), sentences(kept))}${erasedOf(o)}${problemsOf(o)}`;
+  )}${kept.length > 0 && section('What stayed', sentences(kept))}${erasedOf(o)}${problemsOf(o)}`;
 }
 
 /** The facts that there are. @param {[string, any][]} all @returns {[string, any][]} */

@@ -31,7 +31,7 @@ import { html, keyed } from '../dom.js';
 import { dateTime, fromInput, listOf, show, toInput, words } from '../format.js';
 import { go, link, reload } from '../router.js';
 import { may, origin, update } from '../state.js';
-import { number, t, tn, why } from '../text.js';
+import { number, plural, why } from '../text.js';
 import { deleteUsed } from '../uses.js';
 import { actions, create } from './actions.js';
 import { entities, tagsFor, valueAt } from './entities.js';
@@ -133,9 +133,7 @@ function view(model) {
     ${heading({
       up: [
         above(model),
-        at >= 0
-          ? t('{kind}, {n} of {total}', { kind: kind.title, n: at + 1, total: total })
-          : kind.title,
+        at >= 0 ? `${kind.title}, ${number(at + 1)} of ${number(total)}` : kind.title,
       ],
       title: nameOf(record),
       note: subtitle,
@@ -144,20 +142,20 @@ function view(model) {
         html` ${
           kind.entity === 'tasks' &&
           record.status === 'open' &&
-          button(t('Done'), () => save(model, 'status', 'completed'), 'primary')
+          button('Done', () => save(model, 'status', 'completed'), 'primary')
         }
-        ${isContact && button(t('Replied…'), () => replied(model))}${
-          isContact && !record.do_not_contact && button(t('Opt out…'), () => optOut(model))
+        ${isContact && button('Replied…', () => replied(model))}${
+          isContact && !record.do_not_contact && button('Opt out…', () => optOut(model))
         }
-        ${button(t('Delete…'), () => deleteRecord(model), 'danger')}`,
+        ${button('Delete…', () => deleteRecord(model), 'danger')}`,
     })}
     ${
       record.do_not_contact &&
-      html`<p class="notice warn">${t('This contact has opted out and receives nothing.')}</p>`
+      html`<p class="notice warn">This contact has opted out and receives nothing.</p>`
     }
     <div class="two">
       ${section(
-        t('Fields'),
+        'Fields',
         html`<dl class="pairs fields">
           ${keyed(
             ordered(model.schema),
@@ -201,9 +199,9 @@ function beside(model, by) {
 /** The people of an account. @param {Item} model */
 const contactsOf = (model) =>
   section(
-    t('Contacts'),
+    'Contacts',
     model.contacts.data.length === 0
-      ? soft(t('No contacts yet.'))
+      ? soft('No contacts yet.')
       : html`<ul class="list">
           ${model.contacts.data.map(
             (/** @type {Item} */ c) =>
@@ -241,7 +239,7 @@ function fieldRow(model, f) {
           html`<button
             class="button plain"
             type="button"
-            aria-label=${t('Change: {field}', { field: f.label })}
+            aria-label=${`Change: ${f.label}`}
             @click=${() => edit(model, f.key, value)}
           >
             ✎
@@ -306,7 +304,7 @@ function tagChips(model, ids) {
             may('write') &&
             html`<button
               type="button"
-              aria-label=${t('Remove the tag {name}', { name: tag.name })}
+              aria-label=${`Remove the tag ${tag.name}`}
               @click=${() =>
                 save(
                   model,
@@ -323,10 +321,10 @@ function tagChips(model, ids) {
     may('write') && others.length > 0
       ? html`<select
           class="small-select"
-          aria-label=${t('Add a tag')}
+          aria-label="Add a tag"
           @change=${(e) => e.target.value && save(model, 'tags', [...ids, e.target.value])}
         >
-          <option value="">${t('+ Tag')}</option>
+          <option value="">+ Tag</option>
           ${others.map(
             (/** @type {Item} */ tag) => html`<option value=${tag.id}>${tag.name}</option>`,
           )}
@@ -449,12 +447,11 @@ async function save(model, key, value) {
     key === 'do_not_contact' &&
     String(value) === 'false' &&
     !(await confirm({
-      title: t('Allow messages to {name} again?', { name: nameOf(model.record) }),
-      text: t(
-        'Running campaigns that have not begun with this person begin at once. Where they have ' +
-          'stopped, Restart people… of the campaign continues.',
-      ),
-      action: t('Allow messages'),
+      title: `Allow messages to ${nameOf(model.record)} again?`,
+      text:
+        'Running campaigns that have not begun with this person begin at once. Where they ' +
+        'have stopped, Restart people… of the campaign continues.',
+      action: 'Allow messages',
       danger: true,
     }))
   )
@@ -478,7 +475,7 @@ async function write(model, key, value) {
   try {
     await patch(model.path, change, { match: model.etag });
     model.editing = '';
-    toast(t('{field} saved', { field: f?.label || key }), {
+    toast(`${f?.label || key} saved`, {
       undo: async () => {
         await patch(
           model.path,
@@ -524,27 +521,27 @@ async function conflict(model, f, mine) {
     if (f.type === 'reference')
       await resolveAll(f.reference || guessReference(f.key), [mine, theirs].flat());
     if (last) await resolveAll('users', [last.user_id]);
-    const who = knownName(last?.user_id) || t('Somebody else');
+    const who = knownName(last?.user_id) || 'Somebody else';
     const shown = (/** @type {any} */ v) =>
       (f.key === 'tags' ? tagNames(model, v) : display(model, f, v)) || '—';
     const choice = await open(
       (close) =>
         html`<div class="panel">
-          <h2>${t('{who} has changed the same field', { who })}</h2>
+          <h2>${who} has changed the same field</h2>
           <dl class="pairs">
-            <dt>${t('{field}, yours', { field: f.label })}</dt>
+            <dt>${f.label}, yours</dt>
             <dd class="wrap" dir="auto">${shown(mine)}</dd>
-            <dt>${t('{field}, by {who}', { field: f.label, who })}</dt>
+            <dt>${f.label}, by ${who}</dt>
             <dd class="wrap" dir="auto">${shown(theirs)}</dd>
           </dl>
           <div class="buttons">
-            ${button(t('Take theirs'), () => close('theirs'))}<button
+            ${button('Take theirs', () => close('theirs'))}<button
               class="button primary"
               type="button"
               autofocus
               @click=${() => close('mine')}
             >
-              ${t('Keep mine')}
+              Keep mine
             </button>
           </div>
         </div>`,
@@ -586,7 +583,7 @@ function next(model) {
   const isOpen = (/** @type {Item} */ s) => s.status === 'active' || s.status === 'not_started';
   const rows = [...model.sequences].sort((a, b) => Number(isOpen(b)) - Number(isOpen(a)));
   return section(
-    t('Next'),
+    'Next',
     html`${!rows.some(isOpen) && html`<p class="soft">${nothingNext(model)}</p>`}
     ${
       rows.length > 0 &&
@@ -600,10 +597,7 @@ function next(model) {
               <span class="grow soft"
                 >${
                   s.next_due_at
-                    ? t('{step}, {when}', {
-                        step: s.step_title || t('step {n}', { n: (s.current_step_index ?? 0) + 1 }),
-                        when: dateTime(s.next_due_at),
-                      })
+                    ? `${s.step_title || `step ${number((s.current_step_index ?? 0) + 1)}`}, ${dateTime(s.next_due_at)}`
                     : s.reason
                       ? why(s.reason)
                       : ''
@@ -615,13 +609,11 @@ function next(model) {
     }`,
     may('write') &&
       html`<span class="buttons"
-        >${button(t('Add to campaign…'), () => actions.campaign(alone(model)))}${[
+        >${button('Add to campaign…', () => actions.campaign(alone(model)))}${[
           'tasks',
           'meetings',
         ].map((name) =>
-          button(t('New {kind}', { kind: entities[name].one }), () =>
-            createFor(model, entities[name]),
-          ),
+          button(`New ${entities[name].one}`, () => createFor(model, entities[name])),
         )}</span
       >`,
   );
@@ -644,21 +636,17 @@ const createFor = async ({ record }, kind) =>
 
 /** @param {Item} model */
 function nothingNext(model) {
-  if (model.record.do_not_contact) return t('Nothing will be sent: the contact has opted out.');
-  if (!model.record.email) return t('Nothing will be sent: the contact has no email address.');
+  if (model.record.do_not_contact) return 'Nothing will be sent: the contact has opted out.';
+  if (!model.record.email) return 'Nothing will be sent: the contact has no email address.';
   const has = (/** @type {string} */ reason) =>
     model.sequences.some((/** @type {Item} */ s) => s.reason === reason);
-  if (has('replied'))
-    return t('Nothing is planned, because {name} has replied.', { name: nameOf(model.record) });
+  if (has('replied')) return `Nothing is planned, because ${nameOf(model.record)} has replied.`;
   return !may('write')
-    ? t('Nothing is planned.')
-    : t(
-        has('left_audience')
-          ? 'Nothing is planned. {name} left the audience of a campaign, which does not go on ' +
-              'even for those who come back.'
-          : 'Nothing is planned. Add {name} to an audience of a campaign.',
-        { name: nameOf(model.record) },
-      );
+    ? 'Nothing is planned.'
+    : has('left_audience')
+      ? `Nothing is planned. ${nameOf(model.record)} left the audience of a campaign, which ` +
+        'does not go on even for those who come back.'
+      : `Nothing is planned. Add ${nameOf(model.record)} to an audience of a campaign.`;
 }
 
 /** @param {Item} model */
@@ -666,9 +654,9 @@ async function optOut(model) {
   const name = nameOf(model.record);
   if (
     await confirm({
-      title: t('Opt out {name}?', { name }),
-      text: t('The contact receives nothing any more, from any campaign.'),
-      action: t('Opt out'),
+      title: `Opt out ${name}?`,
+      text: 'The contact receives nothing any more, from any campaign.',
+      action: 'Opt out',
       danger: true,
     })
   ) {
@@ -682,9 +670,9 @@ async function replied(model) {
   const running = model.sequences.filter((/** @type {Item} */ s) => s.status === 'active').length;
   if (
     await confirm({
-      title: t('Record a reply of {name}?', { name: nameOf(model.record) }),
-      text: tn(running, '{n} running sequence stops.', '{n} running sequences stop.'),
-      action: t('Record the reply'),
+      title: `Record a reply of ${nameOf(model.record)}?`,
+      text: plural(running, '{n} running sequence stops.', '{n} running sequences stop.'),
+      action: 'Record the reply',
     })
   ) {
     await post(`${model.path}/replied`, {});
@@ -696,13 +684,11 @@ async function replied(model) {
 async function deleteRecord(model) {
   const { kind } = model;
   const name = nameOf(model.record);
-  const action = t('Delete this {kind}', { kind: kind.one });
+  const action = `Delete this ${kind.one}`;
   const question = {
     path: model.path,
-    title: t('Delete {name}?', { name }),
-    text: t(
-      'You can restore it from the trash for 30 days. Other records then get their references to it back.',
-    ),
+    title: `Delete ${name}?`,
+    text: 'You can restore it from the trash for 30 days. Other records then get their references to it back.',
     action,
   };
   if (kind.entity === 'accounts') {

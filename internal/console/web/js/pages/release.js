@@ -5,7 +5,7 @@
 import { ApiError, post } from '../api.js';
 import { form } from '../components/dialog.js';
 import { html } from '../dom.js';
-import { t, tn } from '../text.js';
+import { plural } from '../text.js';
 
 /** @typedef {{value: string, text: (counts: Item) => string}} Choice */
 /** @typedef {{name: string, title: (counts: Item) => string, choices: Choice[]}} Question */
@@ -18,7 +18,7 @@ const questions = [
   {
     name: 'captured',
     title: (n) =>
-      tn(
+      plural(
         n.to_restart,
         '{n} person has emails that were captured and never arrived',
         '{n} people have emails that were captured and never arrived',
@@ -27,7 +27,7 @@ const questions = [
       {
         value: 'restart',
         text: (n) =>
-          tn(
+          plural(
             n.to_restart,
             'Begin again: {n} person gets the emails from the first one on',
             'Begin again: {n} people get the emails from the first one on',
@@ -36,16 +36,14 @@ const questions = [
       {
         value: 'keep',
         text: () =>
-          t(
-            'Go on: they never get what was captured, and the next step is the first that reaches them',
-          ),
+          'Go on: they never get what was captured, and the next step is the first that reaches them',
       },
     ],
   },
   {
     name: 'unknown',
     title: (n) =>
-      tn(
+      plural(
         n.may_duplicate ?? 0,
         'For {n} email nobody knows whether it arrived',
         'For {n} emails nobody knows whether they arrived',
@@ -54,29 +52,29 @@ const questions = [
       {
         value: 'retry',
         text: (n) =>
-          tn(
+          plural(
             n.may_duplicate ?? 0,
             'Send {n} email again, which may then arrive twice',
             'Send {n} emails again, which may then arrive twice',
           ),
       },
-      { value: 'sent', text: () => t('Take them as delivered: the next email replies to them') },
-      { value: 'keep', text: () => t('Leave them: the next email begins a new conversation') },
+      { value: 'sent', text: () => 'Take them as delivered: the next email replies to them' },
+      { value: 'keep', text: () => 'Leave them: the next email begins a new conversation' },
     ],
   },
   {
     name: 'overdue',
-    title: (n) => tn(n.to_send, '{n} step is overdue', '{n} steps are overdue'),
+    title: (n) => plural(n.to_send, '{n} step is overdue', '{n} steps are overdue'),
     choices: [
       {
         value: 'send',
         text: (n) =>
-          tn(n.to_send, 'Do it now: {n} email or task', 'Do them now: {n} emails and tasks'),
+          plural(n.to_send, 'Do it now: {n} email or task', 'Do them now: {n} emails and tasks'),
       },
       {
         value: 'skip',
         text: (n) =>
-          tn(
+          plural(
             n.to_skip,
             'Skip {n} step: it never happens, and the next one goes on',
             'Skip {n} steps: they never happen, and the next ones go on',
@@ -97,13 +95,12 @@ export async function release(campaign) {
   /** @type {Record<string, Item>} */
   let counts = await count(path, asked, {});
   return form({
-    title: t('Release {name}', { name: campaign.name }),
-    action: t('Release'),
+    title: `Release ${campaign.name}`,
+    action: 'Release',
     isReady: ({ values }) => shown(asked, counts).every(({ name }) => values[name]),
     body: (state) =>
       html` ${
-        asked.length === 0 &&
-        html`<p>${t('Nothing is overdue. The campaign goes on as planned.')}</p>`
+        asked.length === 0 && html`<p>Nothing is overdue. The campaign goes on as planned.</p>`
       }
       ${shown(asked, counts).map((question) =>
         radios(question, counts, state.values[question.name], async (value) => {

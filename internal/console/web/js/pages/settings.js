@@ -22,7 +22,7 @@ import { html } from '../dom.js';
 import { because, dateTime, listOf, shortDay, words } from '../format.js';
 import { go, link, reload } from '../router.js';
 import { may, session } from '../state.js';
-import { t, tn, why } from '../text.js';
+import { plural, why } from '../text.js';
 import { deleteUsed } from '../uses.js';
 import { sections } from './entities.js';
 import { askErasure, erasureView, loadErasures } from './erasure.js';
@@ -76,7 +76,7 @@ const deletion = (name, question) => async () => {
   if (
     !(await deleteUsed({
       ...question,
-      text: t('You can restore it from the trash for 30 days, and records get it back.'),
+      text: 'You can restore it from the trash for 30 days, and records get it back.',
     }))
   )
     return;
@@ -110,7 +110,7 @@ const showOnce = (title, text, note) =>
         <p class="soft">${note}</p>
         <pre class="notice">${text}</pre>
         <div class="buttons">
-          ${button(t('Copy'), () => copy(text))}${button(t('Done'), () => close(null), 'primary')}
+          ${button('Copy', () => copy(text))}${button('Done', () => close(null), 'primary')}
         </div>
       </div>`,
   );
@@ -118,17 +118,17 @@ const showOnce = (title, text, note) =>
 /** @type {Record<string, Part>} */
 const parts = {
   users: {
-    one: t('user'),
+    one: 'user',
     empty: '',
     admin: true,
     load: got('/v1/users'),
     path: '/v1/users',
     columns: [
-      [t('Name'), (u) => [u.first_name, u.last_name].filter(Boolean).join(' ') || u.email],
-      [t('Email'), (u) => u.email],
-      [t('Access'), (u) => words(u.access)],
-      [t('Status'), (u) => status(u.active ? 'active' : 'disabled')],
-      [t('Last seen'), (u) => when(u.last_seen_at)],
+      ['Name', (u) => [u.first_name, u.last_name].filter(Boolean).join(' ') || u.email],
+      ['Email', (u) => u.email],
+      ['Access', (u) => words(u.access)],
+      ['Status', (u) => status(u.active ? 'active' : 'disabled')],
+      ['Last seen', (u) => when(u.last_seen_at)],
     ],
     fields: [
       { name: 'email', type: 'email', required: true },
@@ -140,110 +140,110 @@ const parts = {
     made: (u) => invite(u),
     actions: (u) =>
       may('admin') &&
-      html`${button(t('Change…'), () => changeUser(u))}${
-        u.active && button(t('Invite'), () => invite(u))
+      html`${button('Change…', () => changeUser(u))}${
+        u.active && button('Invite', () => invite(u))
       }${
         u.active
           ? button(
-              t('Deactivate…'),
+              'Deactivate…',
               askedUsed({
                 path: `/v1/users/${u.id}`,
-                title: t('Deactivate {email}?', { email: u.email }),
-                text: t('They cannot sign in any more, and their campaigns are held.'),
-                action: t('Deactivate'),
+                title: `Deactivate ${u.email}?`,
+                text: 'They cannot sign in any more, and their campaigns are held.',
+                action: 'Deactivate',
                 act: () => post(`/v1/users/${u.id}/deactivate`, {}),
               }),
               'danger',
             )
           : button(
-              t('Activate'),
+              'Activate',
               done(() => post(`/v1/users/${u.id}/activate`, {})),
             )
       }`,
   },
   keys: {
-    one: t('API key'),
-    empty: t('No API keys. An integration needs one.'),
+    one: 'API key',
+    empty: 'No API keys. An integration needs one.',
     admin: true,
     load: got('/v1/api-keys'),
     path: '/v1/api-keys',
     columns: [
-      [t('Name'), (k) => k.name],
-      [t('Access'), (k) => words(k.access)],
-      [t('Status'), (k) => status(k.active ? 'active' : 'disabled')],
-      [t('Last used'), (k) => when(k.last_used_at)],
+      ['Name', (k) => k.name],
+      ['Access', (k) => words(k.access)],
+      ['Status', (k) => status(k.active ? 'active' : 'disabled')],
+      ['Last used', (k) => when(k.last_used_at)],
     ],
     fields: [
       { name: 'name', required: true },
       { name: 'access', required: true, options: accesses },
     ],
     defaults: { access: 'write' },
-    made: (k) => showOnce(t('The new API key'), k.key, t('It is shown only once.')),
+    made: (k) => showOnce('The new API key', k.key, 'It is shown only once.'),
     actions: (k) =>
       may('admin') &&
       k.active &&
       button(
-        t('Deactivate…'),
-        asked(t('Deactivate the key “{name}” for ever?', { name: k.name }), t('Deactivate'), () =>
+        'Deactivate…',
+        asked(`Deactivate the key “${k.name}” for ever?`, 'Deactivate', () =>
           post(`/v1/api-keys/${k.id}/deactivate`, {}),
         ),
         'danger',
       ),
   },
   fields: {
-    one: t('field'),
-    empty: t('No custom fields yet.'),
+    one: 'field',
+    empty: 'No custom fields yet.',
     load: got('/v1/fields'),
     path: '/v1/fields',
     columns: [
-      [t('Label'), (f) => f.label],
-      [t('Of'), (f) => words(f.entity)],
-      [t('Key'), (f) => f.key],
-      [t('Type'), (f) => words(f.data_type)],
+      ['Label', (f) => f.label],
+      ['Of', (f) => words(f.entity)],
+      ['Key', (f) => f.key],
+      ['Type', (f) => words(f.data_type)],
     ],
     fields: [
       {
         name: 'entity',
-        label: t('Of'),
+        label: 'Of',
         required: true,
         options: optionsOf(['contacts', 'accounts', 'opportunities', 'tasks', 'meetings']),
       },
-      { name: 'key', required: true, help: t('small letters, digits and underscores') },
+      { name: 'key', required: true, help: 'small letters, digits and underscores' },
       { name: 'label' },
       ...typeFields,
       {
         name: 'personal',
-        label: t('Personal'),
+        label: 'Personal',
         type: 'boolean',
-        help: t('values may tell something about a person, so that an erasure lists them'),
+        help: 'values may tell something about a person, so that an erasure lists them',
       },
       {
         name: 'ai',
-        label: t('Question'),
-        help: t('only of accounts: research for a market fills the field with the answer'),
+        label: 'Question',
+        help: 'only of accounts: research for a market fills the field with the answer',
       },
     ],
     defaults: { entity: 'contacts', data_type: 'text', personal: true },
     actions: (f) =>
       may('admin') &&
       button(
-        t('Delete…'),
+        'Delete…',
         deletion(f.label, {
           path: `/v1/fields/${f.id}`,
-          title: t('Delete the field “{name}” and its values?', { name: f.label }),
-          action: t('Delete the field'),
+          title: `Delete the field “${f.label}” and its values?`,
+          action: 'Delete the field',
         }),
         'danger',
       ),
   },
   tags: {
-    one: t('tag'),
-    empty: t('No tags yet.'),
+    one: 'tag',
+    empty: 'No tags yet.',
     load: listed('/v1/tags/list'),
     path: '/v1/tags',
     columns: [
-      [t('Name'), (x) => html`<span class=${`tag ${x.color}`}>${x.name}</span>`],
-      [t('Of'), (x) => words(x.object_type)],
+      ['Name', (x) => html`<span class=${`tag ${x.color}`}>${x.name}</span>`],
+      ['Of', (x) => words(x.object_type)],
     ],
     fields: [
       { name: 'name', required: true },
@@ -254,7 +254,7 @@ const parts = {
       },
       {
         name: 'object_type',
-        label: t('Of'),
+        label: 'Of',
         required: true,
         options: optionsOf(['contact', 'account', 'opportunity', 'task', 'meeting']),
       },
@@ -263,78 +263,73 @@ const parts = {
     actions: (x) =>
       may('write') &&
       button(
-        t('Delete…'),
+        'Delete…',
         deletion(x.name, {
           path: `/v1/tags/${x.id}`,
-          title: t('Delete the tag “{name}” from all records?', { name: x.name }),
-          action: t('Delete the tag'),
+          title: `Delete the tag “${x.name}” from all records?`,
+          action: 'Delete the tag',
         }),
         'danger',
       ),
   },
   suppressions: {
-    one: t('suppression'),
-    empty: t('Nobody is suppressed.'),
+    one: 'suppression',
+    empty: 'Nobody is suppressed.',
     load: listed('/v1/suppressions/list'),
     path: '/v1/suppressions',
     columns: [
-      [t('Address or domain'), (s) => s.email || s.domain || soft(t('an erased person'))],
-      [t('Reason'), (s) => because(s.reason)],
-      [t('Since'), (s) => when(s.created_at)],
+      ['Address or domain', (s) => s.email || s.domain || soft('an erased person')],
+      ['Reason', (s) => because(s.reason)],
+      ['Since', (s) => when(s.created_at)],
     ],
-    fields: [{ name: 'email' }, { name: 'domain', label: t('Or a domain') }, { name: 'reason' }],
+    fields: [{ name: 'email' }, { name: 'domain', label: 'Or a domain' }, { name: 'reason' }],
     actions: (s) =>
       may('admin') &&
       button(
-        t('Remove…'),
+        'Remove…',
         asked(
           s.email || s.domain
-            ? t(
-                'Allow messages to {name} again? Running campaigns that have not begun begin at ' +
-                  'once. Where they have stopped, Restart people… of the campaign continues.',
-                { name: s.email || s.domain },
-              )
-            : t(
-                'Forget that a person was erased? Whoever it was can be imported and written to again.',
-              ),
-          t('Remove'),
+            ? `Allow messages to ${s.email || s.domain} again? Running campaigns that have not ` +
+                'begun begin at once. Where they have stopped, Restart people… of the campaign continues.'
+            : 'Forget that a person was erased? Whoever it was can be imported and written to again.',
+          'Remove',
           () => remove(`/v1/suppressions/${s.id}`),
         ),
         'danger',
       ),
   },
   webhooks: {
-    one: t('webhook'),
-    empty: t('No webhooks. Add an endpoint to hear about changes.'),
+    one: 'webhook',
+    empty: 'No webhooks. Add an endpoint to hear about changes.',
     load: listed('/v1/webhooks/subscriptions/list'),
     path: '/v1/webhooks/subscriptions',
     admin: true,
     columns: [
-      [t('Endpoint'), (s) => html`<a href=${link(`/settings/webhooks/${s.id}`)}>${s.url}</a>`],
-      [t('Events'), (s) => s.triggers.join(', ')],
-      [t('Status'), (s) => status(s.status)],
+      ['Endpoint', (s) => html`<a href=${link(`/settings/webhooks/${s.id}`)}>${s.url}</a>`],
+      ['Events', (s) => s.triggers.join(', ')],
+      ['Status', (s) => status(s.status)],
     ],
     fields: [
       {
         name: 'url',
-        label: t('Endpoint'),
+        label: 'Endpoint',
         type: 'url',
         required: true,
         placeholder: 'https://hooks.example.com/in',
       },
       {
         name: 'triggers',
-        label: t('Events'),
+        label: 'Events',
         required: true,
-        help: t('with commas; * means all, contact.* those of contacts'),
+        help: 'with commas; * means all, contact.* those of contacts',
       },
     ],
     defaults: { triggers: '*' },
     made: (s) =>
       showOnce(
-        t('The secret of the webhook'),
+        'The secret of the webhook',
         s.secret,
-        t('It signs the deliveries and is shown only once.'),
+        'It signs the deliveries and is shown only once.',
       ),
   },
 };
@@ -344,7 +339,7 @@ async function changeUser({ id, ...user }) {
   const saved = await form(
     {
       title: user.email,
-      action: t('Save'),
+      action: 'Save',
       body: (state) =>
         [
           { name: 'first_name' },
@@ -363,9 +358,9 @@ async function changeUser({ id, ...user }) {
 async function invite(user) {
   const made = await post(`/v1/users/${user.id}/invite`, {});
   await showOnce(
-    t('A link for {email}', { email: user.email }),
+    `A link for ${user.email}`,
     made.url,
-    t('It works once, until {when}. Send it to them.', { when: dateTime(made.expires_at) }),
+    `It works once, until ${dateTime(made.expires_at)}. Send it to them.`,
   );
 }
 
@@ -377,7 +372,7 @@ async function invite(user) {
  */
 export const frame = (now, content, action, kind = '') =>
   html`<div class=${`page ${kind}`}>
-    ${heading({ title: t('Settings'), actions: action })}
+    ${heading({ title: 'Settings', actions: action })}
     ${tabs(
       sections
         .filter(
@@ -391,7 +386,7 @@ export const frame = (now, content, action, kind = '') =>
 
 /** @type {PageModule} */
 export const settingsPage = {
-  title: () => t('Settings'),
+  title: () => 'Settings',
   async load({ args }, signal) {
     const name = args.part || 'organization';
     if (name === 'organization') return { name, item: await get('/v1/organization', { signal }) };
@@ -408,7 +403,7 @@ export const settingsPage = {
       return frame(
         'erasure',
         erasureView(model.items),
-        may('admin') && button(t('Erase a person…'), askErasure, 'danger'),
+        may('admin') && button('Erase a person…', askErasure, 'danger'),
       );
     if (model.name === 'me') return frame('me', own(model.items));
     const part = parts[model.name];
@@ -430,14 +425,14 @@ export const settingsPage = {
 };
 
 /** @param {Part} part */
-const newOf = (part) => t('New {kind}', { kind: part.one });
+const newOf = (part) => `New ${part.one}`;
 
 /** @param {Part} part */
 async function create(part) {
   const made = await form(
     {
       title: newOf(part),
-      action: t('Create'),
+      action: 'Create',
       body: (state) => (part.fields || []).map((f) => field(state, f)),
       submit: ({ values, key }) => {
         const body = Object.fromEntries(
@@ -465,23 +460,23 @@ function organization(o) {
   const change = async () => {
     const saved = await form(
       {
-        title: t('Organization'),
-        action: t('Save'),
+        title: 'Organization',
+        action: 'Save',
         body: (state) =>
           html`<div class="columns">
               ${field(state, { name: 'name', required: true })}${field(state, {
                 name: 'time_zone',
                 required: true,
-                help: t('such as Europe/Berlin'),
+                help: 'such as Europe/Berlin',
               })}
               ${field(state, {
                 name: 'from_hour',
-                label: t('Send from, hour'),
+                label: 'Send from, hour',
                 type: 'number',
-              })}${field(state, { name: 'to_hour', label: t('Send until, hour'), type: 'number' })}
+              })}${field(state, { name: 'to_hour', label: 'Send until, hour', type: 'number' })}
             </div>
             <fieldset class="field">
-              <legend class="label">${t('Business days')}</legend>
+              <legend class="label">Business days</legend>
               <span class="chips"
                 >${week.map(
                   (day) =>
@@ -505,7 +500,7 @@ function organization(o) {
                 html`<span class="error">${state.errors.business_days}</span>`
               }
             </fieldset>
-            ${field(state, { name: 'holidays', help: t('dates such as 2026-12-25, with commas') })}
+            ${field(state, { name: 'holidays', help: 'dates such as 2026-12-25, with commas' })}
             ${field(state, {
               name: 'postal_address',
               rows: 3,
@@ -535,15 +530,15 @@ function organization(o) {
   };
   return html`<section class="section">
     ${pairs([
-      [t('Name'), o.name],
-      [t('Time zone'), o.time_zone],
-      [t('Business days'), o.business_days.map(dayName).join(', ')],
-      [t('Sending window'), `${o.sending_window.from_hour}:00–${o.sending_window.to_hour}:00`],
-      [t('Holidays'), o.holidays.join(', ') || '—'],
-      [t('Postal address'), o.postal_address || '—'],
-      [t('Mail footer'), o.mail_footer],
+      ['Name', o.name],
+      ['Time zone', o.time_zone],
+      ['Business days', o.business_days.map(dayName).join(', ')],
+      ['Sending window', `${o.sending_window.from_hour}:00–${o.sending_window.to_hour}:00`],
+      ['Holidays', o.holidays.join(', ') || '—'],
+      ['Postal address', o.postal_address || '—'],
+      ['Mail footer', o.mail_footer],
     ])}
-    ${may('admin') && html`<p class="buttons">${button(t('Change…'), change)}</p>`}
+    ${may('admin') && html`<p class="buttons">${button('Change…', change)}</p>`}
   </section>`;
 }
 
@@ -551,40 +546,40 @@ function organization(o) {
 function own(sessions) {
   const password = async () => {
     const saved = await form({
-      title: t('Change the password'),
-      action: t('Save'),
+      title: 'Change the password',
+      action: 'Save',
       body: (state) =>
         html`${field(state, {
           name: 'old_password',
-          label: t('Current password'),
+          label: 'Current password',
           type: 'password',
           autocomplete: 'current-password',
         })}${field(state, {
           name: 'password',
-          label: t('New password'),
+          label: 'New password',
           type: 'password',
           required: true,
           autocomplete: 'new-password',
-          help: t('At least 10 characters, such as four unrelated words. Your other sessions end.'),
+          help: 'At least 10 characters, such as four unrelated words. Your other sessions end.',
         })}`,
       submit: ({ values }) => patch('/v1/me', values),
     });
     if (saved) {
-      toast(t('The password was changed'));
+      toast('The password was changed');
       await reload();
     }
   };
-  return html`<p class="buttons">${button(t('Change the password…'), password)}</p>
+  return html`<p class="buttons">${button('Change the password…', password)}</p>
     ${table(
-      [t('Signed in'), t('Last seen'), t('Ends at the latest'), ''],
+      ['Signed in', 'Last seen', 'Ends at the latest', ''],
       sessions.map((s) => [
         dateTime(s.created_at),
         dateTime(s.last_seen_at),
         dateTime(s.expires_at),
         s.current
-          ? t('this session')
+          ? 'this session'
           : button(
-              t('End'),
+              'End',
               done(() => remove(`/v1/sessions/${s.id}`)),
             ),
       ]),
@@ -607,39 +602,35 @@ export const webhookPage = {
     const at = `/settings/webhooks/${s.id}`;
     return html`<div class="page">
       ${heading({
-        up: ['/settings/webhooks', t('Webhooks')],
+        up: ['/settings/webhooks', 'Webhooks'],
         title: s.url,
         note: html`${status(s.status)} ${s.triggers.join(', ')}`,
         actions:
           may('admin') &&
           html`${button(
-            t('Test'),
+            'Test',
             done(async () => {
               await post(`${path}/test`, {});
-              toast(t('A test event is on its way'));
+              toast('A test event is on its way');
               later();
             }),
           )}
           ${button(
-            s.status === 'active' ? t('Pause') : t('Activate'),
+            s.status === 'active' ? 'Pause' : 'Activate',
             done(() => patch(path, { status: s.status === 'active' ? 'paused' : 'active' })),
           )}
-          ${button(t('Redeliver failed…'), () => redeliverFailed(path))}
+          ${button('Redeliver failed…', () => redeliverFailed(path))}
           ${button(
-            t('Rotate the secret…'),
-            asked(
-              t('Make a new secret? The old one works for another day.'),
-              t('Rotate'),
-              async () => {
-                const made = await post(`${path}/rotate-secret`, {});
-                await showOnce(t('The new secret'), made.secret, t('It is shown only once.'));
-              },
-            ),
+            'Rotate the secret…',
+            asked('Make a new secret? The old one works for another day.', 'Rotate', async () => {
+              const made = await post(`${path}/rotate-secret`, {});
+              await showOnce('The new secret', made.secret, 'It is shown only once.');
+            }),
           )}
           ${button(
-            t('Delete…'),
+            'Delete…',
             async () => {
-              if (await confirm({ action: t('Delete the webhook'), danger: true })) {
+              if (await confirm({ action: 'Delete the webhook', danger: true })) {
                 clearTimeout(soon);
                 await remove(path);
                 await go('/settings/webhooks');
@@ -648,16 +639,11 @@ export const webhookPage = {
             'danger',
           )}`,
       })}
-      ${
-        s.disabled_reason &&
-        html`<p class="notice bad">
-          ${t('Disabled: {reason}.', { reason: why(s.disabled_reason) })}
-        </p>`
-      }
+      ${s.disabled_reason && html`<p class="notice bad">Disabled: ${why(s.disabled_reason)}.</p>`}
       ${
         s.consecutive_failures > 0 &&
         html`<p class="notice bad">
-          ${tn(
+          ${plural(
             s.consecutive_failures,
             'The last attempt failed, {when}.',
             'The last {n} attempts failed, most recently {when}.',
@@ -666,14 +652,14 @@ export const webhookPage = {
         </p>`
       }
       ${tabs([
-        [t('All attempts'), at, !filter],
-        [t('Failed'), `${at}?status=failed`, filter === 'failed'],
+        ['All attempts', at, !filter],
+        ['Failed', `${at}?status=failed`, filter === 'failed'],
       ])}
       ${
         attempts.data.length === 0
-          ? empty(t('Nothing was delivered yet.'))
+          ? empty('Nothing was delivered yet.')
           : table(
-              [t('When'), t('Event'), t('Attempt'), t('Result'), t('Duration'), ''],
+              ['When', 'Event', 'Attempt', 'Result', 'Duration', ''],
               attempts.data.map((/** @type {any} */ a) => [
                 when(a.created_at),
                 a.trigger_key,
@@ -685,7 +671,7 @@ export const webhookPage = {
                 `${a.duration_ms} ms`,
                 may('admin') &&
                   button(
-                    t('Redeliver'),
+                    'Redeliver',
                     done(async () => {
                       await post(`${path}/deliveries/${a.id}/redeliver`, {});
                       later();
@@ -704,16 +690,16 @@ async function redeliverFailed(path) {
   const { queued: n } = await post(`${path}/redeliver-failed`, { since, dry_run: true });
   if (n === 0)
     return toast(
-      t('No event was given up in the last week. Failed attempts are repeated automatically.'),
+      'No event was given up in the last week. Failed attempts are repeated automatically.',
     );
   if (
     !(await confirm({
-      title: tn(
+      title: plural(
         n,
         'Redeliver {n} event of the last week?',
         'Redeliver {n} events of the last week?',
       ),
-      action: tn(n, 'Redeliver {n} event', 'Redeliver {n} events'),
+      action: plural(n, 'Redeliver {n} event', 'Redeliver {n} events'),
     }))
   )
     return;

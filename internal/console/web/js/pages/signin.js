@@ -4,7 +4,6 @@ import { ApiError, post } from '../api.js';
 import { FormState, formView } from '../components/dialog.js';
 import { field } from '../components/field.js';
 import { html, render } from '../dom.js';
-import { t } from '../text.js';
 
 /**
  * @param {HTMLElement} app
@@ -14,12 +13,12 @@ import { t } from '../text.js';
  */
 export function showSignIn(app, fields, submit, done) {
   page(app, {
-    title: t('Sign in to Prospector'),
-    action: t('Sign in'),
+    title: 'Sign in to Prospector',
+    action: 'Sign in',
     fields,
     submit,
     done,
-    note: t('Forgotten your password? Ask an admin of your organization for a new link.'),
+    note: 'Forgotten your password? Ask an admin of your organization for a new link.',
   });
 }
 
@@ -60,24 +59,24 @@ export function welcome(app) {
   const token = new URLSearchParams(location.hash.slice(1)).get('token') || '';
   return new Promise((resolve) => {
     page(app, {
-      title: t('Welcome to Prospector'),
-      action: t('Continue'),
+      title: 'Welcome to Prospector',
+      action: 'Continue',
       done: () => resolve(),
-      note: t('This link works once. Without a password you need another link to sign in again.'),
+      note: 'This link works once. Without a password you need another link to sign in again.',
       fields: (state) =>
         field(state, {
           name: 'password',
-          label: t('Choose a password'),
+          label: 'Choose a password',
           type: 'password',
           autocomplete: 'new-password',
-          help: t('At least 10 characters, such as four unrelated words.'),
+          help: 'At least 10 characters, such as four unrelated words.',
         }),
       submit: async ({ values }) => {
         if (!token)
           throw new ApiError(
             422,
             'validation_failed',
-            t('This link is incomplete. Open the whole link, or ask an admin for a new one.'),
+            'This link is incomplete. Open the whole link, or ask an admin for a new one.',
           );
         return post(
           '/v1/sessions/redeem',

@@ -18,7 +18,7 @@ import { html, keyed } from '../dom.js';
 import { because, day, time, words } from '../format.js';
 import { go, link, reload, setSearch } from '../router.js';
 import { may, update } from '../state.js';
-import { t, tn } from '../text.js';
+import { number, plural } from '../text.js';
 import { openHistory } from './history.js';
 import { deleted } from './undo.js';
 import { deleteUsed } from '../uses.js';
@@ -56,7 +56,7 @@ const emptyField = {
 
 const email = (/** @type {string} */ subject, /** @type {string} */ message) => ({
   type: 'auto_email',
-  title: t('Email'),
+  title: 'Email',
   day: 0,
   hour: 9,
   subject,
@@ -68,7 +68,7 @@ const bye = '\n\n{{sender.first_name}}';
 /** @type {[string, Item[], [number, number][]][]} */
 const starters = [
   [
-    t('Three emails'),
+    'Three emails',
     [
       email(question, `${hello}who looks after this?${bye}`),
       email('', `${hello}did this reach you?${bye}`),
@@ -80,12 +80,12 @@ const starters = [
     ],
   ],
   [
-    t('An email and a call'),
+    'An email and a call',
     [
       email(question, `${hello}may I call you this week?${bye}`),
       {
         type: 'call',
-        title: t('Call'),
+        title: 'Call',
         day: 0,
         hour: 14,
         message: 'Ask {{recipient.first_name}} about the email.',
@@ -93,7 +93,7 @@ const starters = [
     ],
     [[0, 2]],
   ],
-  [t('One email'), [email('Hello {{recipient.first_name|there}}', `${hello}…${bye}`)], []],
+  ['One email', [email('Hello {{recipient.first_name|there}}', `${hello}…${bye}`)], []],
 ];
 
 /**
@@ -114,7 +114,7 @@ const transition = (from, to, delay) => ({
 
 /** @type {PageModule} */
 export const templatePage = {
-  title: (model) => model.template.name || t('New template'),
+  title: (model) => model.template.name || 'New template',
   async load({ args, search }, signal, previous) {
     const isNew = args.id === 'new';
     const path = `/v1/sequence-templates/${args.id}`;
@@ -170,7 +170,7 @@ async function preview(model) {
 
 /** The content of the template. @param {Item} model */
 const contentOf = ({ template: x }) => ({
-  name: x.name || t('New template'),
+  name: x.name || 'New template',
   description: x.description ?? null,
   steps: x.steps,
   transitions: x.transitions,
@@ -201,8 +201,9 @@ async function render(model) {
 
 /** An error of the API, which counts steps from 0. @param {string} message */
 const inWords = (message) =>
-  message.replace(/steps\[(\d+)\]\.(\w+)/g, (_, n, name) =>
-    t('Step {n}, {field}', { n: Number(n) + 1, field: words(name).toLowerCase() }),
+  message.replace(
+    /steps\[(\d+)\]\.(\w+)/g,
+    (_, n, name) => `Step ${number(Number(n) + 1)}, ${words(name).toLowerCase()}`,
   );
 
 /** Sends the email of the step to oneself. @param {Item} model */
@@ -213,12 +214,9 @@ async function test(model) {
     step_index: model.template.steps[model.step].index,
     ...(model.as ? { contact_id: model.as } : {}),
   });
-  toast(
-    sent.sent
-      ? t('Sent to {to}', { to: sent.to })
-      : t('Not sent to {to}: {why}', { to: sent.to, why: sent.detail }),
-    { bad: !sent.sent },
-  );
+  toast(sent.sent ? `Sent to ${sent.to}` : `Not sent to ${sent.to}: ${sent.detail}`, {
+    bad: !sent.sent,
+  });
 }
 
 /**
@@ -276,36 +274,34 @@ function view(model) {
   const used = model.campaigns.length;
   return html`<div class="page full">
     ${heading({
-      up: ['/templates', t('Templates')],
-      title: x.name || t('New template'),
+      up: ['/templates', 'Templates'],
+      title: x.name || 'New template',
       note: isNew
         ? ''
         : used
-          ? html`${tn(used, 'used by {n} campaign:', 'used by {n} campaigns:')}
+          ? html`${plural(used, 'used by {n} campaign:', 'used by {n} campaigns:')}
             ${model.campaigns.map(
               (/** @type {Item} */ c, /** @type {number} */ i) =>
                 html`${i > 0 && ', '}<a href=${link(`/campaigns/${c.id}`)} dir="auto"
                     >${c.name}</a
                   >`,
             )}`
-          : t('not used by a campaign'),
+          : 'not used by a campaign',
       actions:
         may('write') &&
-        html` ${model.isDirty && html`<span class="status warn">${t('not saved')}</span>`}
-          ${
-            x.steps[model.step]?.type === 'auto_email' && button(t('Send to me'), () => test(model))
-          }${
+        html` ${model.isDirty && html`<span class="status warn">not saved</span>`}
+          ${x.steps[model.step]?.type === 'auto_email' && button('Send to me', () => test(model))}${
             !isNew &&
-            html`${button(t('History'), () =>
+            html`${button('History', () =>
               openHistory('sequence-templates', nameOf(x), model.path),
-            )}${button(t('Delete…'), () => deleteTemplate(model), 'danger')}`
+            )}${button('Delete…', () => deleteTemplate(model), 'danger')}`
           }<button
             class="button primary"
             type="button"
             ?disabled=${!model.isDirty || model.isBusy}
             @click=${() => save(model)}
           >
-            ${t('Save')}
+            Save
           </button>`,
     })}
     ${model.problem && html`<p class="notice bad" role="alert">${model.problem}</p>`}
@@ -321,10 +317,10 @@ function view(model) {
                 })}${field(formOf(x, model, ''), { name: 'description' })}`
               }
               ${html`<div class="field">
-                <label for="as">${t('Show as')}</label>${control({
+                <label for="as">Show as</label>${control({
                   id: 'as',
                   name: 'as',
-                  label: t('Show as'),
+                  label: 'Show as',
                   type: 'reference',
                   reference: 'contacts',
                   value: model.as,
@@ -339,13 +335,13 @@ function view(model) {
               </div>`}
             </div>
             <div class="editor">
-              ${section(t('Steps'), stepList(model))}${section(
-                t('Step {n}', { n: model.step + 1 }),
+              ${section('Steps', stepList(model))}${section(
+                `Step ${number(model.step + 1)}`,
                 editor(model),
-              )}${section(t('What they receive'), receives(model))}
+              )}${section('What they receive', receives(model))}
             </div>
             ${section(
-              t('Timeline'),
+              'Timeline',
               graph({
                 nodes: x.steps.map((/** @type {Item} */ step, /** @type {number} */ i) => ({
                   index: i,
@@ -361,7 +357,7 @@ function view(model) {
                 selected: model.step,
                 onSelect: (index) => select(model, index),
               }),
-              soft(t('for a sequence that starts now')),
+              soft('for a sequence that starts now'),
             )}`
     }
   </div>`;
@@ -370,7 +366,7 @@ function view(model) {
 /** @param {Item} model */
 const start = (model) =>
   empty(
-    t('Choose a start. You can change everything.'),
+    'Choose a start. You can change everything.',
     html`<div class="buttons">
       ${starters.map(([name, steps, delays]) =>
         button(name, () => {
@@ -416,10 +412,10 @@ const delay = (e) =>
     .filter(([n, unit]) => n && unit)
     .map(([n, unit]) =>
       unit === 'business_days'
-        ? tn(n, '{n} business day', '{n} business days')
-        : tn(n, `{n} ${unit.slice(0, -1)}`, `{n} ${unit}`),
+        ? plural(n, '{n} business day', '{n} business days')
+        : plural(n, `{n} ${unit.slice(0, -1)}`, `{n} ${unit}`),
     )
-    .join(' + ') || t('at once');
+    .join(' + ') || 'at once';
 
 /** @param {Item} model */
 function stepList(model) {
@@ -444,8 +440,7 @@ function stepList(model) {
                     x.transitions
                       .filter((/** @type {Item} */ e) => e.to_step_index === i)
                       .map(delay)
-                      .join(', ') ||
-                    t('day {n}, {hour}:00', { n: step.day || 0, hour: step.hour ?? 9 })
+                      .join(', ') || `day ${number(step.day || 0)}, ${step.hour ?? 9}:00`
                   }</span
                 ></span
               >
@@ -456,7 +451,7 @@ function stepList(model) {
     ${
       may('write') &&
       html`<div class="buttons">
-        ${button(t('+ Step'), () => {
+        ${button('+ Step', () => {
           const index = x.steps.length;
           x.steps.push({ ...email('', `${hello}…${bye}`), index });
           if (index) x.transitions.push(transition(index - 1, index, 2));
@@ -468,7 +463,7 @@ function stepList(model) {
             '↑',
             () => move(model, -1),
             'icon',
-          )}${button('↓', () => move(model, 1), 'icon')}${button(t('Remove'), () =>
+          )}${button('↓', () => move(model, 1), 'icon')}${button('Remove', () =>
             removeStep(model),
           )}`
         }
@@ -517,7 +512,7 @@ function removeStep(model) {
     }));
   model.step = Math.max(0, gone - 1);
   changed(model);
-  toast(t('Step {n} removed', { n: gone + 1 }), {
+  toast(`Step ${number(gone + 1)} removed`, {
     undo: () => {
       Object.assign(x, before);
       changed(model);
@@ -552,7 +547,7 @@ function editor(model) {
           },
           {
             name: 'from_step_index',
-            label: t('After step'),
+            label: 'After step',
             required: true,
             options: x.steps
               .map((/** @type {Item} */ s, /** @type {number} */ i) => ({
@@ -562,9 +557,9 @@ function editor(model) {
               .filter((/** @type {Item} */ o) => o.value !== String(at)),
           },
         )}
-        ${field(wait, { name: 'pre_check_delay', label: t('Wait'), type: 'number' })}${field(wait, {
+        ${field(wait, { name: 'pre_check_delay', label: 'Wait', type: 'number' })}${field(wait, {
           name: 'pre_check_time_unit',
-          label: t('Unit'),
+          label: 'Unit',
           options: optionsOf(units),
         })}
       </div>`;
@@ -572,16 +567,16 @@ function editor(model) {
     <div class="columns">
       ${
         incoming.length === 0 &&
-        field(form, { name: 'day', label: t('Day of the sequence'), type: 'number' })
-      }${field(form, { name: 'hour', label: t('Hour of the day'), type: 'number' })}
+        field(form, { name: 'day', label: 'Day of the sequence', type: 'number' })
+      }${field(form, { name: 'hour', label: 'Hour of the day', type: 'number' })}
     </div>
     ${
       isEmail &&
-      field(form, { name: 'subject', help: at ? t('Empty: a reply in the same thread.') : '' })
+      field(form, { name: 'subject', help: at ? 'Empty: a reply in the same thread.' : '' })
     }
-    ${field(form, { name: 'message', label: isEmail ? t('Message') : t('Notes'), rows: 10 })}
+    ${field(form, { name: 'message', label: isEmail ? 'Message' : 'Notes', rows: 10 })}
     <div class="field">
-      <label for="token">${t('Insert')}</label
+      <label for="token">Insert</label
       ><select
         id="token"
         @change=${(e) => {
@@ -589,7 +584,7 @@ function editor(model) {
           e.target.value = '';
         }}
       >
-        <option value="">${t('Token or block…')}</option>
+        <option value="">Token or block…</option>
         ${[
           ...tokens.map((token) => `{{${token}}}`),
           ...Object.keys(x.blocks || {}).map((id) => `[[block:${id}]]`),
@@ -619,7 +614,7 @@ function insert(model, token) {
 function receives(model) {
   const text = model.texts.find((/** @type {Item} */ s) => s.index === model.step);
   if (model.invalid) return html`<p class="notice warn">${model.invalid}</p>`;
-  if (!text) return soft(t('Loading…'));
+  if (!text) return soft('Loading…');
   return html`${
       text.due_at &&
       html`<p>
@@ -632,9 +627,7 @@ function receives(model) {
     </div>
     ${
       text.missing.length > 0 &&
-      html`<p class="notice warn">
-        ${t('No value: {tokens}', { tokens: text.missing.join(', ') })}
-      </p>`
+      html`<p class="notice warn">No value: ${text.missing.join(', ')}</p>`
     }
     ${(model.missing || []).map(
       (/** @type {Item} */ m) =>
@@ -643,16 +636,9 @@ function receives(model) {
             m.n
               ? status(
                   'held',
-                  t('{n} of {all}: no {name}', {
-                    n: m.n,
-                    all: m.all,
-                    name: words(m.name).toLowerCase(),
-                  }),
+                  `${number(m.n)} of ${number(m.all)}: no ${words(m.name).toLowerCase()}`,
                 )
-              : status(
-                  'active',
-                  t('all {all} have {name}', { all: m.all, name: words(m.name).toLowerCase() }),
-                )
+              : status('active', `all ${number(m.all)} have ${words(m.name).toLowerCase()}`)
           }
         </p>`,
     )}`;
@@ -675,12 +661,9 @@ async function save(model) {
       .map((/** @type {Item} */ c) => c.name);
     toast(
       running.length
-        ? t(
-            'Saved. Whoever is in {campaigns} already keeps the earlier text, until you press ' +
-              '“Use the newest text…” there.',
-            { campaigns: running.join(', ') },
-          )
-        : t('Saved'),
+        ? `Saved. Whoever is in ${running.join(', ')} already keeps the earlier text, until ` +
+            'you press “Use the newest text…” there.'
+        : 'Saved',
     );
     await (isNew ? go(`/templates/${saved.id}`, { replace: true }) : reload());
   } catch (error) {
@@ -690,10 +673,7 @@ async function save(model) {
     const inStep = /^steps\[(\d+)\]/.exec(details[0]?.path || '');
     if (inStep) model.step = Number(inStep[1]);
     model.problem = details.length
-      ? t('{n} to correct: {first}', {
-          n: details.length,
-          first: inWords(`${details[0].path}: ${details[0].message}`),
-        })
+      ? `${number(details.length)} to correct: ${inWords(`${details[0].path}: ${details[0].message}`)}`
       : /** @type {Error} */ (error).message;
     requestAnimationFrame(() =>
       requestAnimationFrame(() =>
@@ -716,11 +696,11 @@ async function conflict(model) {
   );
   if (
     await confirm({
-      title: t('Somebody else has changed this template'),
-      action: t('Keep mine'),
+      title: 'Somebody else has changed this template',
+      action: 'Keep mine',
       danger: true,
-      text: html`${t('Different: {fields}.', { fields: fields.map(words).join(', ') })}
-        <a href=${link(`/templates/${model.template.id}`)} target="_blank">${t('See theirs')}</a>`,
+      text: html`Different: ${fields.map(words).join(', ')}.
+        <a href=${link(`/templates/${model.template.id}`)} target="_blank">See theirs</a>`,
     })
   ) {
     model.etag = theirs.headers.get('ETag');
@@ -733,9 +713,9 @@ async function deleteTemplate(model) {
   if (
     !(await deleteUsed({
       path: model.path,
-      title: t('Delete {name}?', { name: nameOf(model.template) }),
-      text: t('You can restore it from the trash for 30 days.'),
-      action: t('Delete the template'),
+      title: `Delete ${nameOf(model.template)}?`,
+      text: 'You can restore it from the trash for 30 days.',
+      action: 'Delete the template',
     }))
   )
     return;

@@ -8,7 +8,7 @@ import { follow } from '../foot.js';
 import { words } from '../format.js';
 import { current, go, link, reload } from '../router.js';
 import { may } from '../state.js';
-import { number, t, tn } from '../text.js';
+import { number, plural } from '../text.js';
 import { sentence } from '../uses.js';
 import { entities, kindOf, namesOf } from './entities.js';
 
@@ -16,7 +16,7 @@ import { entities, kindOf, namesOf } from './entities.js';
 function namesIn(entity) {
   const kind = entity && kindOf(entity);
   const name = words(entity || '').toLowerCase();
-  return kind ? namesOf(kind) : { kind: name || t('record'), title: name || t('records') };
+  return kind ? namesOf(kind) : { kind: name || 'record', title: name || 'records' };
 }
 
 /**
@@ -38,7 +38,7 @@ const did = {
 /** What an operation did. @param {Item} o */
 export function titleOf({ kind, entity, matched, changed, undone }) {
   const n = { merge: matched, undo: undone }[/** @type {string} */ (kind)] ?? changed;
-  return tn(n, ...did[kind], namesIn(entity));
+  return plural(n, ...did[kind], namesIn(entity));
 }
 
 /** Whether an operation can be undone now. @param {Item | null | undefined} o */
@@ -67,8 +67,8 @@ export async function readUndone(o, signal) {
 export const undoneNote = (o) =>
   o?.undone_by &&
   html`<p class="notice">
-    ${o.isBack ? t('This was undone, and the undo was undone, too.') : t('This was undone.')}
-    <a href=${link(`/operations/${o.undone_by}`)}>${t('Show the undo')}</a>
+    ${o.isBack ? 'This was undone, and the undo was undone, too.' : 'This was undone.'}
+    <a href=${link(`/operations/${o.undone_by}`)}>Show the undo</a>
   </p>`;
 
 /**
@@ -117,7 +117,7 @@ export function keptBecause(kept) {
   ];
   return reasons
     .filter(([reason]) => kept?.[reason])
-    .map(([reason, one, other]) => tn(kept?.[reason], one, other));
+    .map(([reason, one, other]) => plural(kept?.[reason], one, other));
 }
 
 /** Sentences, one below the other. @param {string[]} lines */
@@ -131,14 +131,12 @@ export const sentences = (lines) =>
 export const problemsOf = ({ entity, problems }, leave) =>
   problems.length > 0 &&
   table(
-    [t('Problem'), t('Records'), t('For example')],
+    ['Problem', 'Records', 'For example'],
     problems.map((/** @type {Item} */ p) => [
       p.code === 'in_use' ? sentence(p.message) : p.message,
       number(p.count || 1),
       p.first_id && entities[entity]
-        ? html`<a href=${link(`${entities[entity].path}/${p.first_id}`)} @click=${leave}
-            >${t('Open')}</a
-          >`
+        ? html`<a href=${link(`${entities[entity].path}/${p.first_id}`)} @click=${leave}>Open</a>`
         : '',
     ]),
   );
@@ -158,8 +156,8 @@ export const problemsOf = ({ entity, problems }, leave) =>
 export function followOperation(id, { done, more, ...work }) {
   const path = `/v1/operations/${id}`;
   const result = (/** @type {Item} */ o) => {
-    const failures = o.failed ? t(', {n} could not be changed', { n: o.failed }) : '';
-    const end = o.status === 'completed' ? '' : t(' ({status})', { status: o.status });
+    const failures = o.failed ? `, ${number(o.failed)} could not be changed` : '';
+    const end = o.status === 'completed' ? '' : ` (${o.status})`;
     return done(o) + failures + end;
   };
   follow({
@@ -179,11 +177,11 @@ export function followOperation(id, { done, more, ...work }) {
             <div class="buttons">
               ${
                 isUndoable(o) &&
-                button(t('Undo…'), () => {
+                button('Undo…', () => {
                   close(null);
                   return askUndo(o);
                 })
-              }${button(t('Close'), () => close(null))}
+              }${button('Close', () => close(null))}
             </div>
           </div>`,
       );
@@ -198,7 +196,7 @@ export function followOperation(id, { done, more, ...work }) {
  * @param {string} [href] of its page; without one, the page that is shown is read again
  */
 export function deleted(name, path, href) {
-  toast(t('{name} deleted', { name }), {
+  toast(`${name} deleted`, {
     undo: async () => {
       await restore(path);
       await (href ? go(href) : reload());
@@ -227,8 +225,8 @@ async function undo({ id }) {
   const made = await begin(id, false);
   followOperation(made.id, {
     href,
-    label: t('Undoing'),
-    done: ({ undone }) => tn(undone, '{n} record put back', '{n} records put back'),
+    label: 'Undoing',
+    done: ({ undone }) => plural(undone, '{n} record put back', '{n} records put back'),
   });
 }
 
@@ -275,22 +273,22 @@ export async function askUndo(o) {
   const answer = open((close, draw) => {
     redraw = draw;
     return html`<div class="panel">
-      <h2>${t('Undo: {what}', { what: titleOf(o) })}</h2>
+      <h2>Undo: ${titleOf(o)}</h2>
       ${
         problem
           ? refusal(problem, () => close(null))
           : trial
             ? forecast(o, trial)
             : html`<p role="status">
-                ${t('Looking what can be put back…')}
-                <progress aria-label=${t('Progress')}></progress>
+                Looking what can be put back…
+                <progress aria-label="Progress"></progress>
               </p>`
       }
       <div class="buttons">
-        ${button(t('Cancel'), () => close(null))}${
+        ${button('Cancel', () => close(null))}${
           Number(trial?.undone) > 0 &&
           button(
-            tn(trial?.undone, 'Undo for {n} record', 'Undo for {n} records'),
+            plural(trial?.undone, 'Undo for {n} record', 'Undo for {n} records'),
             () => close(true),
             'primary',
           )
@@ -336,16 +334,14 @@ const forecast = ({ kind }, { undone, kept }) =>
   html`<p>
       ${
         undone > 0
-          ? `${tn(undone, '{n} record is put back.', '{n} records are put back.')} ${t(back[kind])}`
-          : t('Nothing can be put back.')
+          ? `${plural(undone, '{n} record is put back.', '{n} records are put back.')} ${back[kind]}`
+          : 'Nothing can be put back.'
       }
     </p>
     ${sentences(keptBecause(kept))}
     <p class="soft">
-      ${t(
-        'Nobody is written to because of an undo, and it can be undone too. Sequences that have ' +
-          'stopped stay so: Restart people… of a campaign continues them.',
-      )}
+      Nobody is written to because of an undo, and it can be undone too. Sequences that have stopped
+      stay so: Restart people… of a campaign continues them.
     </p>`;
 
 /**
@@ -357,16 +353,16 @@ function refusal(error, leave) {
   const other = error instanceof ApiError && error.details[0]?.id;
   const reason =
     error.code === 'undo_conflict'
-      ? t('The merged record was merged again or deleted since.')
+      ? 'The merged record was merged again or deleted since.'
       : error.code === 'already_undone'
-        ? t('It was undone already.')
+        ? 'It was undone already.'
         : error.message;
   return html`<p class="notice bad" role="alert">
     ${reason}
     ${
       other &&
       html`<a href=${link(`/operations/${other}`)} @click=${leave}
-        >${error.code === 'undo_conflict' ? t('Undo this first') : t('Show the undo')}</a
+        >${error.code === 'undo_conflict' ? 'Undo this first' : 'Show the undo'}</a
       >`
     }
   </p>`;
