@@ -50,6 +50,18 @@ const compiled = new WeakMap();
 const forbidden = /^(on|style$|srcdoc$|innerhtml$|outerhtml$)/i;
 const urls = new Set(['href', 'src', 'action', 'formaction']);
 
+/**
+ * Markup without the white space that only lays out the source: a line break at the inner edges of
+ * an element is nothing, so that a cell without a value is empty, and any other is one blank.
+ * @param {string} markup
+ */
+const withoutIndentation = (markup) =>
+  markup
+    .trim()
+    .replace(/(<[a-z][^<>]*[^/<>]>)\s*\n\s*/g, '$1')
+    .replace(/\s*\n\s*(?=<\/)/g, '')
+    .replace(/\s*\n\s*/g, ' ');
+
 /** @param {Template} source @returns {Compiled} */
 function compile({ strings, isSVG }) {
   const known = compiled.get(strings);
@@ -59,7 +71,7 @@ function compile({ strings, isSVG }) {
   let markup = '';
   let skipQuote = '';
   for (let i = 0; i < strings.length; i++) {
-    let part = strings[i].replace(/\s*\n\s*/g, ' '); // the indentation of the source
+    let part = strings[i];
     if (skipQuote) {
       if (!part.startsWith(skipQuote)) throw new Error(`bad hole: ${part}`);
       part = part.slice(1);
@@ -82,12 +94,10 @@ function compile({ strings, isSVG }) {
     skipQuote = quote;
   }
   const template = document.createElement('template');
+  const trimmed = withoutIndentation(markup);
+  const whole = policy.createHTML(isSVG ? `<svg>${trimmed}</svg>` : trimmed);
   // eslint-disable-next-line no-restricted-properties -- the policy gets the literal parts of templates only
-  template.innerHTML = /** @type {string} */ (
-    /** @type {unknown} */ (
-      policy.createHTML(isSVG ? `<svg>${markup.trim()}</svg>` : markup.trim())
-    )
-  );
+  template.innerHTML = /** @type {string} */ (/** @type {unknown} */ (whole));
   const wrapper = isSVG && template.content.firstElementChild;
   if (wrapper) wrapper.replaceWith(...wrapper.childNodes);
   /** @type {Place[]} */
