@@ -1,5 +1,5 @@
 # Every target needs only Go and make, except race, bench and ci, which need a C compiler, and lint-api, which needs npx.
-# client also tests a TypeScript client if node and npm are installed; check-console needs npm and browser chromium, and
+# client also tests a TypeScript client if node and npm are installed; check-console also needs npm and browser chromium, and
 # both say so where it is missing.
 export CGO_ENABLED ?= 0
 SOAK_ROUNDS ?= 100
@@ -48,11 +48,16 @@ client: ## generate a Go client and, if npm is installed, a TypeScript client fr
 lint-api: ## check the API document with Redocly's linter
 	cd internal/clienttest && PROSPECTOR_LINT=1 go test -count 1 -run TestLint -v .
 
-check-console: ## check the format and the types of the console's scripts and lint them, if npm is installed
+# The types of the API are generated each time and not committed.
+CONSOLE = internal/console
+API_TYPES = $(CURDIR)/$(CONSOLE)/api
+check-console: ## check the format, the types and the style of the console's scripts, if npm is installed
 	@if ! command -v npm >/dev/null; then echo "npm is not installed, so the scripts of the console are not checked"; exit 0; fi; \
-		npx --yes --package prettier@3.10.1 prettier --check internal/console/web/js internal/console/web/css internal/console/*.mjs internal/console/*.ts && \
-		npx --yes --package typescript@5.9.3 tsc --noEmit --strict -p internal/console/tsconfig.json && \
-		npx --yes --package eslint@9.39.1 eslint -c internal/console/eslint.config.mjs internal/console/web/js && echo "the scripts of the console are sound"
+		npx --yes --package prettier@3.10.1 prettier --check $(CONSOLE)/web/js $(CONSOLE)/web/css $(CONSOLE)/*.mjs $(CONSOLE)/types.d.ts && \
+		(cd internal/clienttest && PROSPECTOR_DOCUMENT=$(API_TYPES).json go test -count 1 -run TestDocument .) && \
+		npx --yes --package openapi-typescript@7.13.0 --package typescript@5.9.3 openapi-typescript $(API_TYPES).json -o $(API_TYPES).d.ts && \
+		npx --yes --package typescript@5.9.3 tsc --noEmit --strict -p $(CONSOLE)/tsconfig.json && \
+		npx --yes --package eslint@9.39.1 eslint -c $(CONSOLE)/eslint.config.mjs $(CONSOLE)/web/js && echo "the scripts of the console are sound"
 
 browser: ## test the console in chromium, if it is installed
 	cd internal/browsertest && go test -count 1 -timeout 30m .

@@ -93,6 +93,18 @@ func TestLint(t *testing.T) {
 	t.Logf("%s", run(t, "", nil, "npx", "--yes", "@redocly/cli@2", "lint", document(t, url, t.TempDir())))
 }
 
+// TestDocument writes the API document to a file, from which make check-console generates the types of the console.
+func TestDocument(t *testing.T) {
+	path := os.Getenv("PROSPECTOR_DOCUMENT")
+	if path == "" {
+		t.Skip("run by make check-console")
+	}
+	url, _ := demo(t)
+	if err := os.Rename(document(t, url, filepath.Dir(path)), path); err != nil {
+		t.Fatal(err)
+	}
+}
+
 var (
 	urlPattern = regexp.MustCompile(`running at (http://\S+)`)
 	keyPattern = regexp.MustCompile(`^export KEY=(\S+)`)

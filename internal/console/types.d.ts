@@ -1,5 +1,42 @@
 // The types that the modules of the console share. Only the type checker reads this file.
 
+// The records of the API. make check-console generates api.d.ts from /openapi.json.
+type API = import('./api').components['schemas'];
+type Paths = import('./api').paths;
+
+// A path with parameters as the type of a template literal: /v1/campaigns/${string}.
+type Pattern<P extends string> = P extends `${infer Before}{${string}}${infer After}`
+  ? `${Before}${string}${Pattern<After>}`
+  : P;
+type WithoutQuery<P extends string> = P extends `${infer Path}?${string}` ? Path : P;
+type Success<O> = O extends { responses: infer R }
+  ? R[Extract<keyof R, 200 | 201 | 202>] extends { content: { 'application/json': infer Body } }
+    ? Body
+    : never
+  : never;
+// What an operation answers, by its method and path. A path that is put together elsewhere is not known.
+type Answer<Method extends string, P extends string> = string extends P
+  ? never
+  : KnownAnswer<Method, P>;
+type KnownAnswer<Method extends string, P extends string> = {
+  [K in keyof Paths & string]: WithoutQuery<P> extends Pattern<K>
+    ? Pattern<K> extends WithoutQuery<P>
+      ? Method extends keyof Paths[K]
+        ? Success<Paths[K][Method]>
+        : never
+      : never
+    : never;
+}[keyof Paths & string];
+type DataOf<Body> = [Body] extends [never] ? Item : Body extends { data: infer Data } ? Data : Item;
+
+type PageOf<Body> = [Body] extends [never] ? Page : Body extends { data: unknown[] } ? Body : Page;
+
+// An operation, and whether the undo of it was undone, which readUndone finds out.
+type Operation = API['Operation'] & { isBack?: boolean };
+type Campaign = API['Campaign'];
+type HeldCampaign = Campaign & { held: NonNullable<Campaign['held']> };
+
+// A record of which only the schema knows the fields.
 type Item = Record<string, any>;
 type Detail = { path: string; message: string; id?: string };
 type Pagination = { page: number; page_size: number; total_count: number; total_pages: number };

@@ -181,27 +181,30 @@ async function once(method, path, body, options) {
 export const is = (field, value, condition = 'is') => ({ field, condition, value });
 
 /**
- * @param {string} path
+ * @template {string} P
+ * @param {P} path
  * @param {RequestOptions} [options]
- * @returns {Promise<Item>}
+ * @returns {Promise<DataOf<Answer<'get', P>>>}
  */
 export const get = async (path, options) =>
   (await request('GET', path, undefined, options)).body.data;
 
 /**
- * @param {string} path
+ * @template {string} P
+ * @param {P} path
  * @param {unknown} body
  * @param {RequestOptions} [options]
- * @returns {Promise<any>}
+ * @returns {Promise<DataOf<Answer<'post', P>>>}
  */
 export const post = async (path, body, options) =>
   (await request('POST', path, body, options)).body?.data;
 
 /**
- * @param {string} path
+ * @template {string} P
+ * @param {P} path
  * @param {unknown} body
  * @param {RequestOptions} [options]
- * @returns {Promise<any>}
+ * @returns {Promise<DataOf<Answer<'patch', P>>>}
  */
 export const patch = async (path, body, options) =>
   (await request('PATCH', path, body, options)).body?.data;
@@ -211,19 +214,21 @@ export const remove = (path, options) => request('DELETE', path, undefined, opti
 
 /**
  * One page of a list.
- * @param {string} path
+ * @template {string} P
+ * @param {P} path
  * @param {unknown} query
  * @param {RequestOptions} [options]
- * @returns {Promise<Page>}
+ * @returns {Promise<PageOf<Answer<'post', P>>>}
  */
 export const list = async (path, query, options) =>
   (await request('POST', path, query, options)).body;
 
 /**
  * One page of a list that is a GET.
- * @param {string} path
+ * @template {string} P
+ * @param {P} path
  * @param {RequestOptions} [options]
- * @returns {Promise<Page>}
+ * @returns {Promise<PageOf<Answer<'get', P>>>}
  */
 export const getPage = async (path, options) =>
   (await request('GET', path, undefined, options)).body;
@@ -266,10 +271,10 @@ export function forgetAll() {
 export const schemaOf = (entity) =>
   cached(`/v1/schemas/${entity}`, () => /** @type {Promise<any>} */ (get(`/v1/schemas/${entity}`)));
 
-/** @returns {Promise<Item[]>} */
+/** @returns {Promise<API['User'][]>} */
 export const users = () => cached('/v1/users', async () => (await getPage('/v1/users')).data);
 
-/** @returns {Promise<Item[]>} */
+/** @returns {Promise<API['Tag'][]>} */
 export const tags = () =>
   cached(
     '/v1/tags',

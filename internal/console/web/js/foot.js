@@ -13,18 +13,22 @@ import { number, plural, why } from './text.js';
  * Work in the background: of this page, or of the service, which says under the address read how
  * far it is. seen gets each state, ended the last one as soon as the user is on the page of the
  * work.
+ * @template [T=any] the work, as the service describes it
  * @typedef {{
  *   href: string,
  *   label: string,
  *   cancel?: () => unknown,
  *   read?: string,
- *   seen?: (item: Item) => void,
- *   ended?: (item: Item) => unknown,
+ *   seen?: (item: T) => void,
+ *   ended?: (item: T) => unknown,
  *   at?: number,
  *   result?: string,
- *   item?: Item,
+ *   item?: T,
  * }} Work
- * @typedef {Work & {read: string, done: (item: Item) => string}} Followed
+ */
+/**
+ * @template [T=any]
+ * @typedef {Work<T> & {read: string, done: (item: T) => string}} Followed
  */
 /** @type {Work[]} */
 let works = [];
@@ -38,10 +42,10 @@ export function followPreview(id) {
     cancel: () => post(`${path}/cancel`, {}),
     href: `/previews/${id}`,
     label: 'Preparing a Preview',
-    done: (p) =>
+    done: (/** @type {API['Preview']} */ p) =>
       p.status === 'READY'
         ? plural(
-            p.totals.companies.eligible,
+            p.totals?.companies.eligible ?? 0,
             'The Preview is ready: {n} company',
             'The Preview is ready: {n} companies',
           )
@@ -61,13 +65,13 @@ export function followImport(id, preview) {
   });
 }
 
-/** @param {Item} i an Import that has ended */
+/** @param {API['Import']} i an Import that has ended */
 export const importResult = (i) =>
   i.status === 'failed'
     ? `The Import failed: ${why(i.failure_reason)}`
     : `Imported: ${number(i.accounts.created)} new accounts and ${number(i.contacts.created)} new contacts`;
 
-/** Shows work and looks how far it is. @param {Followed} work */
+/** Shows work and looks how far it is. @template T @param {Followed<T>} work */
 export function follow(work) {
   const known = works.find((other) => other !== work && other.read === work.read && !other.result);
   if (known) return void (known.seen = work.seen);

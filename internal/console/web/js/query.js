@@ -61,7 +61,7 @@ export function decodeRule(text) {
   return { field, condition, value: parts.map(parseLiteral) };
 }
 
-/** @param {Partial<View>} view @param {Record<string, string>} [others] */
+/** @param {Partial<View>} view @param {Record<string, string | undefined>} [others] */
 export function encode(view, others = {}) {
   const params = new URLSearchParams();
   if (view.q) params.set('q', view.q);

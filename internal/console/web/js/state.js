@@ -2,7 +2,7 @@
 // The few values that every page shares, one rendering per animation frame, and the keys.
 import { get, request } from './api.js';
 
-/** @type {{me: Me | null, organization: Item | null, preferences: Item}} */
+/** @type {{me: Me | null, organization: API['Organization'] | null, preferences: Item}} */
 export const session = { me: null, organization: null, preferences: {} };
 
 const preferences = '/v1/me/preferences';

@@ -25,7 +25,7 @@ export async function readTroubles() {
   update();
 }
 
-/** @param {Item} mail @returns {Trouble[]} */
+/** @param {API['MailStatus']} mail @returns {Trouble[]} */
 function mailTrouble({ status, stage }) {
   if (status === 'ok') return [];
   const isUnsure = status === 'delivery_unknown';
@@ -44,7 +44,7 @@ function mailTrouble({ status, stage }) {
   ];
 }
 
-/** @param {Item} hook @returns {Trouble[]} */
+/** @param {API['Subscription']} hook @returns {Trouble[]} */
 function webhookTrouble({ id, url, status, disabled_reason, consecutive_failures: failures }) {
   if (status !== 'disabled' && !(status === 'active' && failures > 0)) return [];
   const title = `Webhook ${URL.canParse(url) ? new URL(url).host : url}`;

@@ -19,7 +19,7 @@ const roles = {
   'campaigns owner_id': ', as sender',
 };
 
-/** What refers to a record, in words with names. @param {Item} use */
+/** What refers to a record, in words with names. @param {API['Use']} use */
 function useOf({ entity, field, count, records }) {
   const kind = Object.values(entities).find((other) => other.entity === entity);
   const title = (kind?.title || words(entity.replaceAll('-', ' '))).toLowerCase();
@@ -28,7 +28,7 @@ function useOf({ entity, field, count, records }) {
     title,
   });
   const names = records
-    .map((/** @type {Item} */ r) => r.name)
+    .map((r) => r.name)
     .filter(Boolean)
     .join(', ');
   const rest = count - records.length;

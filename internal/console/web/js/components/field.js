@@ -284,7 +284,7 @@ export async function resolve(entity, id) {
   return names[id] || '';
 }
 
-/** Loads the names of many records at once. @param {string} entity @param {string[]} ids */
+/** Loads the names of many records at once. @param {string} entity @param {(string | null)[]} ids */
 export async function resolveAll(entity, ids) {
   const missing = [...new Set(ids)].filter((id) => id && !names[id]);
   if (missing.length === 0) return;
@@ -300,8 +300,8 @@ export async function resolveAll(entity, ids) {
   for (const record of found) names[record.id] = nameOf(record);
 }
 
-/** The name of a record that was loaded before. @param {string} id */
-export const knownName = (id) => names[id] || '';
+/** The name of a record that was loaded before. @param {string | null | undefined} id */
+export const knownName = (id) => (id && names[id]) || '';
 
 /** The options of a boolean. */
 export const yesNo = () => [

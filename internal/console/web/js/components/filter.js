@@ -60,7 +60,7 @@ export function sentence(rule, fields) {
 
 /**
  * The market of a Preview as a sentence.
- * @param {Item} preview
+ * @param {API['Preview']} preview
  * @param {Field[]} fields those of companies
  */
 export function marketText({ request: r, research }, fields) {
@@ -68,9 +68,12 @@ export function marketText({ request: r, research }, fields) {
   const answer = r.qualifier_rule?.value;
   return (
     [
-      ...(tree?.operator === 'or' ? [tree] : tree?.filters || []).map((/** @type {any} */ rule) =>
-        sentence(rule, fields),
-      ),
+      ...(!tree || Array.isArray(tree)
+        ? tree || []
+        : tree.operator === 'or'
+          ? [tree]
+          : tree.filters
+      ).map((/** @type {any} */ rule) => sentence(rule, fields)),
       search?.value,
       r.contact_filters?.include_keywords?.length &&
         `titles with ${r.contact_filters.include_keywords.join(', ')}`,
@@ -84,7 +87,7 @@ export function marketText({ request: r, research }, fields) {
 
 /**
  * Returns the values of a field with their counts.
- * @typedef {(field: string, rule?: Rule) => Promise<Item[]>} Offer
+ * @typedef {(field: string, rule?: Rule) => Promise<API['Facet'][]>} Offer
  */
 
 /**
@@ -252,7 +255,7 @@ export function editRule(fields, rule, offer) {
     .sort(
       (a, b) => Number(a.key === 'id') - Number(b.key === 'id') || a.label.localeCompare(b.label),
     );
-  /** @type {Record<string, Item[]>} */
+  /** @type {Record<string, API['Facet'][]>} */
   const offered = {};
   const fieldOf = (/** @type {FormState} */ { values }) =>
     usable.find((f) => f.key === values.field) || usable[0];
@@ -358,7 +361,7 @@ const hasFacets = ({ type, key, sortable }) =>
  * @param {Field} field
  * @param {string} condition
  * @param {FormState} state
- * @param {Item[]} [offered]
+ * @param {API['Facet'][]} [offered]
  */
 function valueInput(field, condition, state, offered = []) {
   const set = (/** @type {any} */ v) => state.set('value', v);

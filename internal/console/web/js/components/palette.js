@@ -59,8 +59,8 @@ export function showPalette(pages, actions) {
           () => null,
         );
         if (!results || signal.aborted) return;
-        found = results.flatMap((/** @type {Item} */ { entity, records }) =>
-          records.map((/** @type {Item} */ r) => ({
+        found = results.flatMap(({ entity, records }) =>
+          records.map((r) => ({
             group: words(entity.replace('sequence-', '')),
             label: r.name,
             note: r.detail,

@@ -57,8 +57,8 @@ export async function createCampaign() {
 
 /**
  * @param {FormState} state
- * @param {Item[]} templates
- * @param {Item[]} people
+ * @param {API['Template'][]} templates
+ * @param {API['Audience'][]} people
  */
 function newCampaignFields(state, templates, people) {
   return html`${field(state, { name: 'name', required: true })}
@@ -107,7 +107,7 @@ export function transportOf(transport) {
 
 /** @param {Item} model */
 export async function addAudience(model) {
-  const attached = model.campaign.audiences.map((/** @type {Item} */ a) => a.id);
+  const attached = model.campaign.audiences.map((/** @type {API['AudienceName']} */ a) => a.id);
   const others = (await activeAudiences()).filter((a) => !attached.includes(a.id));
   const help = others.length
     ? 'Contacts can also be added from their list.'

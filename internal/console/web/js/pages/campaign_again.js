@@ -78,7 +78,7 @@ export async function clone(model) {
 /**
  * A choice of several audiences: each that is chosen, and a list of the others.
  * @param {FormState} state
- * @param {Item[]} people
+ * @param {API['Audience'][]} people
  */
 function audiencesOf(state, people) {
   /** @type {string[]} */

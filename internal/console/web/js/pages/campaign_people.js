@@ -17,7 +17,7 @@ import { number, why } from '../text.js';
  * @param {number} index
  */
 export function stepName(model, index) {
-  const step = model.template?.steps.find((/** @type {Item} */ s) => s.index === index);
+  const step = model.template?.steps.find((/** @type {API['Step']} */ s) => s.index === index);
   return step?.title ? `${String(index + 1)}. ${step.title}` : `Step ${number(index + 1)}`;
 }
 
@@ -89,27 +89,27 @@ function nobody({ q, status: only, campaign }) {
     : 'Nobody is enrolled yet. People of the audience come in when you start the campaign.';
 }
 
-/** @param {Item} s */
+/** @param {API['Sequence']} s */
 export const nameOf = (s) => s.contact_name || s.contact_email || 'deleted contact';
 
-/** @param {Item} s */
+/** @param {API['Sequence']} s */
 export const stateOf = (s) => status(s.reason === 'replied' ? 'replied' : s.status);
 
-/** The task that a sequence waits for. @param {Item} s */
+/** The task that a sequence waits for. @param {API['Sequence']} s */
 function openTask(s) {
   if (s.status !== 'active') return null;
-  return s.history.find((/** @type {Item} */ h) => h.status === 'task_open' && h.task_id);
+  return s.history.find((h) => h.status === 'task_open' && h.task_id);
 }
 
 /**
  * Why a sequence is where it is, in the order in which a person asks: what it waits for comes
  * first.
- * @param {Item} s
+ * @param {API['Sequence']} s
  */
 export function reasonOf(s) {
   if (s.status === 'completed') return 'all steps are done';
   const task = openTask(s);
-  if (task) return `waits for a task that is due ${dateTime(task.due_at)}`;
+  if (task) return `waits for a task that is due ${dateTime(task.due_at ?? 0)}`;
   const said = /^the sequence was stopped/; // the reason of the sequence says it
   const parts = because(s.history.at(-1)?.reason)
     .split('; ')
@@ -118,14 +118,14 @@ export function reasonOf(s) {
   return [s.reason && words(why(s.reason)), ...parts].filter(Boolean).join('; ');
 }
 
-/** The reason in a cell, which has all of it as a tooltip. @param {Item} s */
+/** The reason in a cell, which has all of it as a tooltip. @param {API['Sequence']} s */
 function shortReason(s) {
   const task = openTask(s);
   return html`<span title=${reasonOf(s)}>${reasonOf(s)}</span>
     ${task && html` · <a href=${link(`/tasks/${task.task_id}`)}>Open the task</a>`}`;
 }
 
-/** Shows a person beside the table, or nobody. @param {Item} model @param {Item | null} [s] */
+/** Shows a person beside the table, or nobody. @param {Item} model @param {API['Sequence'] | null} [s] */
 export function peek(model, s) {
   model.open = s?.id || '';
   model.person = s || null;

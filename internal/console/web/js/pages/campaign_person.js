@@ -13,7 +13,7 @@ import { nameOf, peek, reasonOf, stateOf, stepName } from './campaign_people.js'
 
 /** The person beside the table. @param {Item} model */
 export function person(model) {
-  const row = model.table.records().find((/** @type {Item} */ r) => r.id === model.open);
+  const row = model.table.records().find((/** @type {API['Sequence']} */ r) => r.id === model.open);
   const s = row || model.person;
   if (!model.open || !s) return null;
   const contact =
@@ -34,7 +34,7 @@ export function person(model) {
   );
 }
 
-/** What can be done for the person. @param {Item} model @param {Item} s */
+/** What can be done for the person. @param {Item} model @param {API['Sequence']} s */
 function actions(model, s) {
   const isRunning = ['active', 'paused'].includes(model.campaign.status);
   if (s.status === 'active') {
@@ -45,13 +45,12 @@ function actions(model, s) {
   return canRestart && button('Restart…', () => restart(s));
 }
 
-/** The steps that have not happened. @param {Item} s @returns {Item[]} */
-const waiting = (s) =>
-  s.history.filter((/** @type {Item} */ h) => h.status === 'waiting' || h.status === 'held');
+/** The steps that have not happened. @param {API['Sequence']} s @returns {API['HistoryStep'][]} */
+const waiting = (s) => s.history.filter((h) => h.status === 'waiting' || h.status === 'held');
 
-/** @param {Item} model @param {Item} s */
+/** @param {Item} model @param {API['Sequence']} s */
 function steps(model, s) {
-  const rows = s.history.map((/** @type {Item} */ h) => [
+  const rows = s.history.map((h) => [
     html`<strong>${stepName(model, h.step_index)}</strong><br />${status(h.status)}`,
     html`${when(h.at || h.due_at)}<br /><span class="soft">${because(h.reason)}</span> ${
         h.message_id &&
@@ -64,7 +63,7 @@ function steps(model, s) {
 
 /**
  * Does something with a sequence and shows what became of it.
- * @param {Item} s
+ * @param {API['Sequence']} s
  * @param {string} what
  * @param {Item} body
  * @param {string} done
@@ -76,7 +75,7 @@ async function act(s, what, body, done) {
   return after;
 }
 
-/** @param {Item} s */
+/** @param {API['Sequence']} s */
 async function stop(s) {
   const title = `Stop writing to ${nameOf(s)}?`;
   const text =
@@ -85,7 +84,7 @@ async function stop(s) {
   await act(s, 'stop', { reason: 'manual' }, `Nothing more goes to ${nameOf(s)}`);
 }
 
-/** @param {Item} model @param {Item} s */
+/** @param {Item} model @param {API['Sequence']} s */
 async function skip(model, s) {
   const choices = waiting(s).map(({ step_index: n }) => ({
     value: String(n),
@@ -112,7 +111,7 @@ async function skip(model, s) {
   );
 }
 
-/** @param {Item} s */
+/** @param {API['Sequence']} s */
 async function postpone(s) {
   await form({
     title: `Postpone what comes next for ${nameOf(s)}`,
@@ -126,12 +125,10 @@ async function postpone(s) {
 
 /**
  * Asks from where to go on. Emails that were sent are repeated only if somebody says so.
- * @param {Item} s
+ * @param {API['Sequence']} s
  */
 async function restart(s) {
-  const sent = s.history.filter((/** @type {Item} */ h) =>
-    ['sent', 'unknown'].includes(h.status),
-  ).length;
+  const sent = s.history.filter((h) => ['sent', 'unknown'].includes(h.status)).length;
   const repeats = plural(
     sent,
     '{n} email goes out a second time',

@@ -37,7 +37,7 @@ async function plan(model) {
   return model.plan;
 }
 
-/** @param {Item} s the summary of a simulation */
+/** @param {API['SimulationSummary']} s the summary of a simulation */
 function summary({ people: p, ...s }) {
   const emails = plural(p.sends, '{total} to {n} person', '{total} to {n} people', {
     total: s.sends,
@@ -97,13 +97,13 @@ const placeholder = /…|^\s*\.\.\.\s*$|\[[A-Z][^\]\n]*\]/m;
 
 /**
  * The steps whose text still has a place to fill in, in a block perhaps.
- * @param {Item | null} template
+ * @param {API['Template'] | null} template
  */
 function unfinishedSteps(template) {
   const blocks = Object.entries(template?.blocks || {})
     .filter(([, block]) => placeholder.test(block.content || ''))
     .map(([id]) => `[[block:${id}]]`);
-  return (template?.steps || []).filter((/** @type {Item} */ { subject, message }) => {
+  return (template?.steps || []).filter(({ subject, message }) => {
     const text = `${subject || ''}\n${message || ''}`;
     return placeholder.test(text) || blocks.some((block) => text.includes(block));
   });

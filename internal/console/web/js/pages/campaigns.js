@@ -67,7 +67,7 @@ export const campaignPage = {
     o: () => peek(model, model.open ? null : model.table.record(model.table.cursor)),
     Escape: () => peek(model),
     '/': () => document.getElementById('search')?.focus(),
-    ...model.table.keys((/** @type {Item} */ s) => peek(model, s)),
+    ...model.table.keys((/** @type {API['Sequence']} */ s) => peek(model, s)),
   }),
   actions: (model) => [{ label: 'Simulate', act: () => simulate(model) }],
 };
@@ -104,11 +104,11 @@ function view(model) {
   </div>`;
 }
 
-/** What the campaign does, for whom, and how. @param {Item} c */
+/** What the campaign does, for whom, and how. @param {API['Campaign']} c */
 function note(c) {
   const sender = knownName(c.owner_id);
   const facts = [
-    c.audiences.map((/** @type {Item} */ a) => a.name).join(', '),
+    c.audiences.map((a) => a.name).join(', '),
     transportOf(c.transport),
     sender && `from ${sender}`,
   ].filter(Boolean);
@@ -159,7 +159,7 @@ function more(model) {
 /** @param {string} label @param {() => unknown} act */
 const item = (label, act) => button(label, act, 'plain item');
 
-/** @param {Item} c */
+/** @param {HeldCampaign} c */
 function heldNotice(c) {
   const reason = why(c.held.reason);
   const text = c.held.since
@@ -233,7 +233,7 @@ function sum(model) {
 /** The steps, each with its share of everybody. @param {Item} model */
 function steps(model) {
   const { stats: s } = model;
-  const rows = s.steps.map((/** @type {Item} */ step) => ({
+  const rows = s.steps.map((/** @type {API['StepStats']} */ step) => ({
     label: stepName(model, step.step_index),
     value: step.done,
     text: `${number(step.done)} of ${number(s.enrolled)}`,
@@ -247,9 +247,9 @@ function steps(model) {
   return section('Steps', bars(rows, Math.max(1, s.enrolled)), soft(totals.join(', ')));
 }
 
-/** @param {Item} step */
+/** @param {API['StepStats']} step */
 const stepNote = (step) =>
-  ['waiting', 'held', 'failed', 'skipped']
+  /** @type {const} */ (['waiting', 'held', 'failed', 'skipped'])
     .filter((key) => step[key] > 0)
     .map((key) => `${number(step[key])} ${key}`)
     .join(', ');
@@ -257,7 +257,7 @@ const stepNote = (step) =>
 /** What happens on the next days. @param {Item} model */
 function plan({ plan: p }) {
   if (!p) return section('Plan', html`<div class="skeleton body"></div>`);
-  const days = p.per_day.slice(0, 10).map((/** @type {Item} */ d) => ({
+  const days = p.per_day.slice(0, 10).map((/** @type {API['SimulatedDay']} */ d) => ({
     label: shortDay(`${d.date}T12:00:00Z`),
     value: d.sends + d.tasks,
   }));

@@ -210,7 +210,7 @@ export const kindOf = (entity) => entities[entity] || others[entity];
 /** What one and several records are called. @param {Entity} of */
 export const namesOf = (of) => ({ kind: of.one, title: of.title.toLowerCase() });
 
-/** The tags of a kind of record. @param {string} entity @param {Item[]} all */
+/** The tags of a kind of record. @param {string} entity @param {API['Tag'][]} all */
 export const tagsFor = (entity, all) =>
   all.filter(
     (tag) => tag.object_type === (entity === 'opportunities' ? 'opportunity' : entity.slice(0, -1)),
@@ -219,7 +219,7 @@ export const tagsFor = (entity, all) =>
 /**
  * Adds the names of the tags to a schema.
  * @param {Schema} schema
- * @param {Item[]} all
+ * @param {API['Tag'][]} all
  * @returns {Schema}
  */
 export function withTags(schema, all) {

@@ -21,7 +21,7 @@ export const loadErasures = async (signal) =>
     )
   ).data;
 
-/** @param {Item[]} operations */
+/** @param {Operation[]} operations */
 export const erasureView = (operations) =>
   html`<p class="soft">
       Whoever asks you to be forgotten is erased everywhere but in backups. A hash of each address
@@ -42,7 +42,7 @@ export const erasureView = (operations) =>
 
 /**
  * What an erasure has removed, or would remove, and what it leaves.
- * @param {Item} o
+ * @param {Operation} o
  * @param {() => void} [leave]
  */
 export const erasedOf = ({ erased, left, left_omitted }, leave) =>
@@ -52,7 +52,7 @@ export const erasedOf = ({ erased, left, left_omitted }, leave) =>
       'Erased',
       table(
         ['What', 'Records'],
-        erased.map((/** @type {Item} */ e) => [words(e.kind), number(e.count)]),
+        erased.map((e) => [words(e.kind), number(e.count)]),
       ),
     )
   }
@@ -62,7 +62,7 @@ export const erasedOf = ({ erased, left, left_omitted }, leave) =>
       'What stays',
       html`${table(
         ['Record', 'Field', 'Why'],
-        left.map((/** @type {Item} */ l) => [
+        left.map((l) => [
           entities[l.kind]
             ? html`<a href=${link(`${entities[l.kind].path}/${l.id}`)} @click=${leave}
                 >${words(l.kind)}</a
@@ -80,7 +80,7 @@ export const erasedOf = ({ erased, left, left_omitted }, leave) =>
  * Asks for an address, shows what an erasure would do, and erases when the address is typed again.
  */
 export async function askErasure() {
-  /** @type {{values: Record<string, any>, trial: Item} | null} */
+  /** @type {{values: Record<string, any>, trial: Operation} | null} */
   const looked = await form({
     title: 'Erase a person',
     action: 'Show what would be erased',
@@ -134,7 +134,7 @@ export async function askErasure() {
 /**
  * Counts what an erasure would remove.
  * @param {Record<string, any>} values
- * @returns {Promise<Item>}
+ * @returns {Promise<Operation>}
  */
 async function tryErasure({ email, reason }) {
   let trial = await post('/v1/erasures', { email, reason, dry_run: true }, { key: newKey() });
@@ -145,13 +145,13 @@ async function tryErasure({ email, reason }) {
   return trial;
 }
 
-/** Says why nobody can be erased. @param {Item} trial */
+/** Says why nobody can be erased. @param {Operation} trial */
 const refused = ({ problems }) =>
   open(
     (close) =>
       html`<div class="panel">
         <h2>Nothing to erase</h2>
-        ${problems.map((/** @type {Item} */ p) => html`<p>${p.message}</p>`)}
+        ${problems.map((p) => html`<p>${p.message}</p>`)}
         <div class="buttons">${button('Close', () => close(null))}</div>
       </div>`,
   ).catch(failed);

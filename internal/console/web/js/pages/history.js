@@ -15,10 +15,10 @@ import { tagsFor } from './entities.js';
 /**
  * Reads the names of whom and what changes mention.
  * @param {Schema} schema
- * @param {Item[]} changes
+ * @param {API['Change'][]} changes
  */
 export async function readMentioned({ fields }, changes) {
-  /** @type {Record<string, string[]>} */
+  /** @type {Record<string, (string | null)[]>} */
   const ids = { users: changes.map((c) => c.user_id) };
   for (const c of changes) {
     const values = [
@@ -26,12 +26,12 @@ export async function readMentioned({ fields }, changes) {
         key,
         of: [from, to].flat(),
       })),
-      ...(c.lost || []).map((/** @type {Item} */ l) => ({ key: l.field, of: [l.value] })),
+      ...(c.lost || []).map((l) => ({ key: l.field, of: [l.value] })),
     ];
     for (const { key, of } of values) {
       const f = fields.find((other) => other.key === key);
       if (f?.type === 'reference' && key !== 'tags')
-        (ids[f.reference || guessReference(key)] ??= []).push(...of);
+        (ids[f.reference || guessReference(key)] ??= []).push(.../** @type {string[]} */ (of));
     }
   }
   await Promise.all(
@@ -51,7 +51,7 @@ export async function openHistory(entity, name, path) {
     getPage(`${path}/history?page_size=200`),
     tags(),
   ]);
-  await readMentioned(schema, history.data);
+  await readMentioned(schema, /** @type {API['Change'][]} */ (history.data));
   const model = {
     kind: { entity },
     schema,
@@ -72,7 +72,7 @@ export async function openHistory(entity, name, path) {
 
 /** @param {Item} model */
 export function past(model) {
-  const changes = model.history.map((/** @type {Item} */ c) => ({
+  const changes = model.history.map((/** @type {API['Change']} */ c) => ({
     at: c.at,
     type: 'change',
     title: changeTitle(c),
@@ -156,7 +156,7 @@ const entry = (e) =>
 /**
  * The fields that a change changed, with their values before and after.
  * @param {Item} model
- * @param {Item} change
+ * @param {API['Change']} change
  * @returns {string[]}
  */
 const valuesOf = (model, { changes, lost = [] }) => [
@@ -168,7 +168,7 @@ const valuesOf = (model, { changes, lost = [] }) => [
       return `${f.label}: ${before} → ${after}`;
     }),
   ...lost.map(
-    (/** @type {Item} */ { field, value }) =>
+    ({ field, value }) =>
       `Not taken over: ${fieldOf(model, field).label} ${inText(model, fieldOf(model, field), value)}`,
   ),
 ];

@@ -29,7 +29,7 @@ const mineOrNobodys = () => ({
   filters: [is('owner_id', session.me?.user_id), { field: 'owner_id', condition: 'is_empty' }],
 });
 
-/** @param {Item} record */
+/** @param {{owner_id?: string | null}} record */
 const isMine = (record) => !record.owner_id || record.owner_id === session.me?.user_id;
 
 /**
@@ -44,6 +44,8 @@ function due(isAll, signal, days, page_size = 1) {
   const filters = [is('status', 'open'), before, ...(isAll ? [] : [mineOrNobodys()])];
   return list('/v1/tasks/list', { filters, sort: 'due_at', page_size }, { signal });
 }
+
+/** @typedef {Awaited<ReturnType<typeof read>> & {cursor?: number}} Model */
 
 /** @param {boolean} isAll whether everybody's @param {AbortSignal} signal */
 async function read(isAll, signal) {
@@ -64,9 +66,9 @@ async function read(isAll, signal) {
     tasks,
     balance,
     campaigns: campaigns.data,
-    held: mine.filter((c) => c.held),
+    held: mine.filter((c) => c.held).map((c) => /** @type {HeldCampaign} */ (c)),
     replies: await readReplies(mine, signal),
-    now: Date.parse(planned.data[0].date),
+    now: Date.parse(planned.data[0].date ?? ''),
     readAt: Date.now(),
     days: nextDays(
       [tasks, ...later].map((page) => page.pagination.total_count),
@@ -77,7 +79,7 @@ async function read(isAll, signal) {
 
 /**
  * Who has replied to campaigns that have not ended.
- * @param {Item[]} campaigns
+ * @param {API['Campaign'][]} campaigns
  * @param {AbortSignal} signal
  */
 async function readReplies(campaigns, signal) {
@@ -94,7 +96,7 @@ async function readReplies(campaigns, signal) {
 /**
  * The emails and tasks of the next days. What is overdue counts as today.
  * @param {number[]} open the tasks due until each day
- * @param {Item[]} planned
+ * @param {API['PlannedDay'][]} planned
  */
 function nextDays(open, planned) {
   return open.map((n, i) => {
@@ -139,7 +141,7 @@ export const homePage = {
   view,
 };
 
-/** @param {Item} model */
+/** @param {Model} model */
 function view(model) {
   return html`<div class="page">
     <header class="heading">
@@ -152,19 +154,19 @@ function view(model) {
     ${section(
       'This month',
       html`<div class="split">
-        ${['accounts', 'contacts'].map((kind) => used(model.balance[kind], kind))}
+        ${/** @type {const} */ (['accounts', 'contacts']).map((kind) => used(model.balance[kind], kind))}
       </div>`,
     )}
   </div>`;
 }
 
-/** @param {Item} model */
+/** @param {Model} model */
 function fastClock({ readAt, now }) {
   const text = `Campaigns run on a faster clock here. At ${time(readAt)} it was ${day(now)} for them.`;
   return html`<p class="notice">${text}</p>`;
 }
 
-/** How much there is, and the choice between mine and everybody's. @param {Item} model */
+/** How much there is, and the choice between mine and everybody's. @param {Model} model */
 function whose({ tasks, held, isAll }) {
   const total = tasks.pagination.total_count;
   const counts = [
@@ -177,7 +179,7 @@ function whose({ tasks, held, isAll }) {
   ])}`;
 }
 
-/** What is to be done: trouble first, then holds, then tasks. @param {Item} model */
+/** What is to be done: trouble first, then holds, then tasks. @param {Model} model */
 function needs(model) {
   const { tasks, held, isAll } = model;
   const total = tasks.pagination.total_count;
@@ -207,7 +209,7 @@ const troubleRow = ({ title, text, href }) =>
     ><span></span><a class="button" href=${href}>Show</a>
   </li>`;
 
-/** @param {Item} c */
+/** @param {HeldCampaign} c */
 function heldRow(c) {
   const to = link(`/campaigns/${c.id}`);
   return html`<li>
@@ -218,7 +220,7 @@ function heldRow(c) {
   </li>`;
 }
 
-/** @param {Item} task @param {boolean} isCursor */
+/** @param {API['Task']} task @param {boolean} isCursor */
 function taskRow(task, isCursor) {
   const about = [words(task.type), knownName(task.contact_id)];
   const text = about.filter((part) => part && !task.title.includes(part)).join(', ');
@@ -230,9 +232,9 @@ function taskRow(task, isCursor) {
   </li>`;
 }
 
-/** Those who have replied, if there are any. @param {Item} model */
+/** Those who have replied, if there are any. @param {Model} model */
 function replies({ replies: { total, people } }) {
-  const row = (/** @type {Item} */ s) =>
+  const row = (/** @type {API['Sequence'] & {campaign?: string}} */ s) =>
     html`<li>
       <a class="clip" href=${link(`/contacts/${s.contact_id}`)} dir="auto"
         >${s.contact_name || s.contact_email || 'deleted contact'}</a
@@ -269,7 +271,7 @@ function dueAt(at) {
   return then < startOfDay(0) ? `overdue since ${day(then)}` : time(then);
 }
 
-/** @param {Item} model */
+/** @param {Model} model */
 function nextSevenDays({ days }) {
   const sum = (/** @type {string} */ key) =>
     days.reduce((/** @type {number} */ n, /** @type {Item} */ d) => n + d[key], 0);
@@ -285,7 +287,7 @@ function nextSevenDays({ days }) {
   );
 }
 
-/** @param {Item} balance @param {string} kind */
+/** @param {API['BalanceCounter']} balance @param {string} kind */
 function used(balance, kind) {
   const text =
     balance.limit !== null
@@ -316,7 +318,7 @@ function firstSteps() {
   );
 }
 
-/** @param {Item} model */
+/** @param {Model} model */
 function nothingDue({ days }) {
   const next = days.find((/** @type {Item} */ d) => d.value > 0);
   return html`<p class="soft">
@@ -331,7 +333,7 @@ function nothingDue({ days }) {
 /** The tasks that were completed here: a second click does nothing. @type {Set<string>} */
 const completed = new Set();
 
-/** @param {Item} task */
+/** @param {API['Task']} task */
 async function complete(task) {
   if (completed.has(task.id)) return;
   completed.add(task.id);

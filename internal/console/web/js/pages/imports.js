@@ -156,7 +156,7 @@ export const newImportPage = {
   },
 };
 
-/** @param {File} file @param {Item | null} i what the service recognized */
+/** @param {File} file @param {API['Inspection'] | null} i what the service recognized */
 function about(file, i) {
   const delimiter =
     i && ({ '\t': 'tabs', ',': 'commas', ';': 'semicolons' }[String(i.delimiter)] || i.delimiter);
@@ -190,7 +190,10 @@ async function choose(model, file, reading = {}) {
       model.abort.signal,
     );
     model.mapping = Object.fromEntries(
-      model.inspection.columns.map((/** @type {Item} */ c) => [c.name, c.field || '']),
+      model.inspection.columns.map((/** @type {API['InspectedColumn']} */ c) => [
+        c.name,
+        c.field || '',
+      ]),
     );
     if (file.size <= small) await check(model);
   } catch (error) {
@@ -260,7 +263,7 @@ function columns(model) {
     .map((/** @type {Field} */ f) => [f.key, f.label]);
   const others = [
     ...new Set([
-      ...inspection.columns.map((/** @type {Item} */ c) => c.field),
+      ...inspection.columns.map((/** @type {API['InspectedColumn']} */ c) => c.field),
       ...(model.entity === 'contacts'
         ? ['full_name', 'account_name', 'account_website', 'opt_out_status']
         : []),
@@ -273,7 +276,7 @@ function columns(model) {
     'Columns',
     table(
       ['Column', 'Values', 'Field', 'Recognized'],
-      inspection.columns.map((/** @type {Item} */ c) => [
+      inspection.columns.map((/** @type {API['InspectedColumn']} */ c) => [
         html`<strong dir="auto">${c.name}</strong>`,
         html`<span class="soft" dir="auto">${(c.samples || []).slice(0, 3).join(' · ')}</span>`,
         html`<select
@@ -306,7 +309,7 @@ function columns(model) {
 /**
  * Offers a new field for a column that no field fits.
  * @param {Item} model
- * @param {Item} c the column
+ * @param {API['InspectedColumn']} c the column
  */
 function newField(model, { name, samples }) {
   const { column, ...content } =
@@ -480,8 +483,11 @@ function optionsOf({ entity, inspection, mapping, chosen, reading, form: { value
     ...(v.date_order && { date_order: v.date_order }),
     mapping: Object.fromEntries(
       inspection.columns
-        .filter((/** @type {Item} */ c) => mapping[c.name] !== (c.field || '') || chosen[c.name])
-        .map((/** @type {Item} */ c) => [c.name, mapping[c.name]]),
+        .filter(
+          (/** @type {API['InspectedColumn']} */ c) =>
+            mapping[c.name] !== (c.field || '') || chosen[c.name],
+        )
+        .map((/** @type {API['InspectedColumn']} */ c) => [c.name, mapping[c.name]]),
     ),
     create_missing: [
       ...(v.new_tags ? ['tags'] : []),
@@ -555,7 +561,7 @@ function trial(model) {
   );
 }
 
-/** What must be known before the file can be imported. @param {Item} model @param {Item[]} all */
+/** What must be known before the file can be imported. @param {Item} model @param {API['Question'][]} all */
 function questions({ form, mapping, chosen }, all) {
   const dates = all.filter((q) => q.code === 'ambiguous_dates');
   const answer = (/** @type {string} */ value, /** @type {string} */ label) =>
@@ -653,13 +659,13 @@ const workOf = (id, entity) => ({
   href: `/imports/${id}`,
   label: `Importing ${kinds[entity].title.toLowerCase()}`,
   cancel: () => post(`/v1/imports/${id}/cancel`, {}),
-  done: (/** @type {Item} */ i) =>
+  done: (/** @type {API['FileImport']} */ i) =>
     i.status === 'completed'
       ? `Imported: ${number(i.added)} new, ${number(i.updated)} updated, ${number(i.skipped)} skipped`
       : failure(i),
 });
 
-/** @param {Item} i */
+/** @param {API['FileImport']} i */
 const failure = (i) =>
   i.status === 'cancelled'
     ? 'The import was cancelled. What it had imported stays.'
@@ -667,7 +673,7 @@ const failure = (i) =>
 
 /**
  * The rows of an import: they add up.
- * @param {Item} i
+ * @param {API['FileImport']} i
  * @param {unknown} [ofNew]
  * @param {unknown} [ofSkipped] what can be done with them
  */
@@ -698,7 +704,7 @@ const counts = (i, ofNew, ofSkipped) =>
 
 /**
  * What rows change in records that exist, field by field.
- * @param {Item} i
+ * @param {API['FileImport']} i
  * @param {Field[]} fields
  */
 function changes(i, fields) {
@@ -710,11 +716,11 @@ function changes(i, fields) {
   return html`<h3>${i.dry_run ? 'What would change' : 'What changed'}</h3>
     ${table(
       ['Field', 'Records', 'For example'],
-      i.changes.map((/** @type {Item} */ c) => [
+      i.changes.map((c) => [
         labelOf(c.field),
         number(c.count),
         html`${c.samples.map(
-          (/** @type {Item} */ s) =>
+          (s) =>
             html`<div>
               <span class="wrap"
                 >${soft(`line ${number(s.line)}`)} ${shown(s.from)} →
@@ -730,7 +736,7 @@ function changes(i, fields) {
 const listText = (v) =>
   (Array.isArray(v) ? v : Object.values(v).filter((x) => x !== null)).join(', ') || 'nothing';
 
-/** @param {Item} i */
+/** @param {API['FileImport']} i */
 function problems({ problems: all }) {
   if (!all?.length) return null;
   const sorted = [...all].sort(
@@ -765,7 +771,7 @@ export const importPage = {
       follow({
         ...workOf(item.id, item.entity),
         seen: (i) => {
-          model.item = i;
+          model.item = /** @type {API['FileImport']} */ (i);
           update();
         },
       });

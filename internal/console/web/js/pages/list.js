@@ -73,7 +73,7 @@ export class ListModel {
   /**
    * @param {Entity} kind
    * @param {Schema} schema
-   * @param {Item[]} allTags
+   * @param {API['Tag'][]} allTags
    * @param {Schema} companies of a market
    * @param {View} state
    * @param {number} [row]

@@ -28,7 +28,7 @@ const stageName = (name) => stages[name] || name;
 /** @param {AbortSignal} signal */
 export const loadMail = (signal) => get('/v1/mail/status', { signal });
 
-/** The state of mail in a word and a sentence. @param {Item} mail */
+/** The state of mail in a word and a sentence. @param {API['MailStatus']} mail */
 function summary({ transport, status: now, stage, retry_at }) {
   if (transport === 'outbox')
     return [
@@ -51,7 +51,7 @@ function summary({ transport, status: now, stage, retry_at }) {
   return [status('active', 'works'), 'Emails go out.'];
 }
 
-/** @param {Item} mail */
+/** @param {API['MailStatus']} mail */
 export function mailView(mail) {
   const [word, ...sentences] = summary(mail);
   const held = mail.held_campaigns;

@@ -121,9 +121,9 @@ export const marketPage = {
                   ${field(model.form, {
                     name: 'ask',
                     label: 'To be answered for each company',
-                    options: model.signals.map((/** @type {Item} */ f) => ({
+                    options: model.signals.map((/** @type {API['Field']} */ f) => ({
                       value: f.id,
-                      label: f.ai.question,
+                      label: f.ai?.question ?? '',
                     })),
                   })}
                   ${
@@ -186,7 +186,9 @@ const input = (id, label, value, set, placeholder) =>
 
 /** The input of the answer. @param {Item} model */
 function answerOf(model) {
-  const signal = model.signals.find((/** @type {Item} */ f) => f.id === model.form.values.ask);
+  const signal = model.signals.find(
+    (/** @type {API['Field']} */ f) => f.id === model.form.values.ask,
+  );
   if (signal?.data_type === 'boolean') return { required: true, options: yesNo() };
   return signal?.allowed_values.length
     ? { required: true, options: optionsOf(signal.allowed_values) }
@@ -295,7 +297,7 @@ const firstOf = ({ truncated, available_total: all, companies, result }) =>
       `${number(all)} companies that match.`
     : plural(all, '{n} company matches.', '{n} companies match.');
 
-/** What an Import of a Preview brings. @param {Item} preview */
+/** What an Import of a Preview brings. @param {{result: API['PreviewResult']}} preview */
 const importOf = ({ result: { accounts, contacts } }) =>
   accounts.new
     ? plural(accounts.new, 'Import {n} new company', 'Import {n} new companies')
@@ -320,7 +322,7 @@ export const previewPage = {
       reason: search.get('reason') || '',
       open: search.get('open') || '',
       table: /** @type {any} */ (null),
-      imported: /** @type {Item | null} */ (null),
+      imported: /** @type {(API['Import'] & {result?: string}) | null} */ (null),
     };
     if (preview.status === 'PREPARING') followPreview(args.id);
     if (preview.operation_id) {
@@ -338,7 +340,7 @@ export const previewPage = {
   keys: (model) =>
     model.table
       ? {
-          ...model.table.keys((/** @type {Item} */ m) => peek(model, m)),
+          ...model.table.keys((/** @type {API['Member']} */ m) => peek(model, m)),
           o: () => peek(model, !model.open && model.table.record(model.table.cursor)),
           Escape: () => peek(model),
           Delete: () => void exclude(model),
@@ -415,7 +417,7 @@ export const previewPage = {
   },
 };
 
-/** Prepares the same market again. @param {Item} market */
+/** Prepares the same market again. @param {API['PreviewRequest']} market */
 async function again(market) {
   const request_id = newKey();
   const made = await post('/v1/tam/preview', { ...market, request_id }, { key: request_id });
@@ -424,7 +426,7 @@ async function again(market) {
 
 /**
  * The address of a market, as far as the page of markets can show it.
- * @param {Item} r the request of a Preview
+ * @param {API['PreviewRequest']} r the request of a Preview
  */
 function marketOf(r) {
   return encode(
@@ -432,8 +434,8 @@ function marketOf(r) {
     {
       titles: r.contact_filters?.include_keywords?.join(', '),
       not: r.contact_filters?.exclude_keywords?.join(', '),
-      ask: r.qualifier_signal_id,
-      answer: r.qualifier_signal_id && String(r.qualifier_rule?.value ?? ''),
+      ask: r.qualifier_signal_id || undefined,
+      answer: r.qualifier_signal_id ? String(r.qualifier_rule?.value ?? '') : undefined,
     },
   );
 }
@@ -509,7 +511,7 @@ function funnel({ preview: p, path, kind, reason }) {
   </section>`;
 }
 
-/** What the research of a Preview costs. @param {Item} preview */
+/** What the research of a Preview costs. @param {API['Preview']} preview */
 const price = ({ research }, cost = research?.question && research.cost) =>
   cost
     ? plural(
@@ -520,13 +522,13 @@ const price = ({ research }, cost = research?.question && research.cost) =>
       )
     : 'Without a question, a Preview costs nothing.';
 
-/** @param {Item} m */
+/** @param {API['Member']} m */
 const reasonOf = (m) =>
   m.exclusion_reason ||
   m.preparation_exclusion_reason ||
   (m.is_duplicate_source_row ? 'DUPLICATE_ROW' : 'NOT_SELECTED');
 
-/** @param {Item} m */
+/** @param {API['Member']} m */
 const evidenceOf = ({ qualification: q }) => q?.evidence || words(why(q?.reason));
 
 /** @param {Item} model */
@@ -548,7 +550,10 @@ function members(model) {
       });
       const { body } = await request('GET', `${model.path}/members?${q}`, undefined, { signal });
       return {
-        data: body.data.members.map((/** @type {Item} */ m) => ({ ...m, id: m.member_id })),
+        data: body.data.members.map((/** @type {API['Member']} */ m) => ({
+          ...m,
+          id: m.member_id,
+        })),
         pagination: body.data.pagination_meta,
         meta: body.meta,
       };
@@ -639,7 +644,8 @@ async function take(model) {
   const { accounts, contacts, exceeded } = await get(
     `/v1/tam/balance?preview_id=${model.preview.preview_id}`,
   );
-  const most = (/** @type {Item} */ { over_by, remaining }) => (over_by > 0 ? remaining : null);
+  const most = (/** @type {API['BalanceCounter']} */ { over_by, remaining }) =>
+    (over_by ?? 0) > 0 ? remaining : null;
   if (
     await form(
       {
@@ -647,8 +653,8 @@ async function take(model) {
         action: 'Import the Preview',
         body: (state) =>
           html`<p>
-              ${number(accounts.would_add)} accounts and ${number(contacts.would_add)} contacts are
-              new. ${exceeded && 'That is more than is left this month.'}
+              ${number(accounts.would_add ?? 0)} accounts and ${number(contacts.would_add ?? 0)}
+              contacts are new. ${exceeded && 'That is more than is left this month.'}
             </p>
             <div class="columns">
               ${field(state, {

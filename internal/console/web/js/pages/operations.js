@@ -36,7 +36,7 @@ import {
 /** The names of the files of imports, by the id of the import. @type {Record<string, string>} */
 const files = {};
 
-/** Reads who did operations, and the names of the files. @param {Item[]} operations */
+/** Reads who did operations, and the names of the files. @param {Operation[]} operations */
 async function readNames(operations) {
   const imports = operations
     .filter((o) => o.kind === 'import' && !(o.id in files))
@@ -55,13 +55,13 @@ async function readNames(operations) {
   ]);
 }
 
-/** What an operation did, with the name of the file. @param {Item} o */
+/** What an operation did, with the name of the file. @param {Operation} o */
 const described = (o) => (files[o.id] ? `${titleOf(o)} from ${files[o.id]}` : titleOf(o));
 
-/** Who did it. @param {Item} o */
+/** Who did it. @param {Operation} o */
 const who = (o) => knownName(o.user_id) || 'the service';
 
-/** Until when an operation can be undone, or that it was. @param {Item} o */
+/** Until when an operation can be undone, or that it was. @param {Operation} o */
 const undoState = (o) =>
   o.undone_by
     ? html`<a href=${link(`/operations/${o.undone_by}`)}>Undone</a>`
@@ -101,7 +101,7 @@ export const operationsPage = {
           ),
         ],
         onLoad: async (page) => {
-          await readNames(page.data);
+          await readNames(/** @type {Operation[]} */ (page.data));
           model.table.draw();
           update();
         },
@@ -115,7 +115,7 @@ export const operationsPage = {
     return model;
   },
   close: (model) => model.table.close(),
-  keys: (model) => model.table.keys((/** @type {Item} */ o) => go(`/operations/${o.id}`)),
+  keys: (model) => model.table.keys((/** @type {Operation} */ o) => go(`/operations/${o.id}`)),
   view: ({ table }) =>
     html`<div class="page list-page">
       ${heading({
@@ -130,9 +130,10 @@ export const operationPage = {
   title: ({ o }) => (o ? titleOf(o) : 'Operation'),
   async load({ args, path }, signal) {
     const o = await operationWith(args.id, signal);
-    const model = { o, before: o?.undo_of && (await operationWith(o.undo_of, signal)) };
+    const before = o?.undo_of ? await operationWith(o.undo_of, signal) : undefined;
+    const model = { o, before };
     if (!o) return model;
-    await Promise.all([readNames([o, model.before].filter(Boolean)), readUndone(o, signal)]);
+    await Promise.all([readNames(before ? [o, before] : [o]), readUndone(o, signal)]);
     if (o.status === 'running')
       follow({
         read: `/v1/operations/${o.id}`,
@@ -166,8 +167,8 @@ export const operationPage = {
 
 /**
  * What an operation did, and what became of it.
- * @param {Item} o
- * @param {Item | undefined} before the operation that it undid
+ * @param {Operation} o
+ * @param {Operation | undefined} before the operation that it undid
  */
 function details(o, before) {
   const kept = keptBecause(o.kept);

@@ -76,7 +76,7 @@ export function recordPage(name) {
             )
           : null;
       const record = answer.body.data;
-      await readMentioned(schema, history.data);
+      await readMentioned(schema, /** @type {API['Change'][]} */ (history.data));
       await Promise.all(
         schema.fields
           .filter(

@@ -86,7 +86,7 @@ const questions = [
 
 /**
  * Asks how a held campaign goes on, and releases it.
- * @param {Item} campaign
+ * @param {API['Campaign']} campaign
  * @returns {Promise<unknown>} null if it was not released
  */
 export async function release(campaign) {

@@ -35,20 +35,20 @@ const did = {
   undo: ['Undo: put back {n} {kind}', 'Undo: put back {n} {title}'],
 };
 
-/** What an operation did. @param {Item} o */
+/** What an operation did. @param {Operation} o */
 export function titleOf({ kind, entity, matched, changed, undone }) {
   const n = { merge: matched, undo: undone }[/** @type {string} */ (kind)] ?? changed;
   return plural(n, ...did[kind], namesIn(entity));
 }
 
-/** Whether an operation can be undone now. @param {Item | null | undefined} o */
+/** Whether an operation can be undone now. @param {Operation | null | undefined} o */
 export const isUndoable = (o) => may('write') && o?.undoable_until && !o.undone_by;
 
 /**
  * The operation with an id, or undefined if it is not kept any more.
  * @param {string} id
  * @param {AbortSignal} [signal]
- * @returns {Promise<Item | undefined>}
+ * @returns {Promise<Operation | undefined>}
  */
 export const operationWith = async (id, signal) =>
   (await list('/v1/operations/list', { filters: [is('id', id)], page_size: 1 }, { signal }))
@@ -56,14 +56,14 @@ export const operationWith = async (id, signal) =>
 
 /**
  * Reads whether the undo of an operation was itself undone, which the operation does not say.
- * @param {Item | undefined} o
+ * @param {Operation | undefined} o
  * @param {AbortSignal} [signal]
  */
 export async function readUndone(o, signal) {
   if (o?.undone_by) o.isBack = Boolean((await operationWith(o.undone_by, signal))?.undone_by);
 }
 
-/** That an operation was undone. @param {Item | undefined} o */
+/** That an operation was undone. @param {Operation | undefined} o */
 export const undoneNote = (o) =>
   o?.undone_by &&
   html`<p class="notice">
@@ -127,15 +127,15 @@ export const sentences = (lines) =>
     ${lines.map((line) => html`<li>${line}</li>`)}
   </ul>`;
 
-/** Why records could not be changed. @param {Item} o @param {() => void} [leave] */
+/** Why records could not be changed. @param {Operation} o @param {() => void} [leave] */
 export const problemsOf = ({ entity, problems }, leave) =>
   problems.length > 0 &&
   table(
     ['Problem', 'Records', 'For example'],
-    problems.map((/** @type {Item} */ p) => [
+    problems.map((p) => [
       p.code === 'in_use' ? sentence(p.message) : p.message,
       number(p.count || 1),
-      p.first_id && entities[entity]
+      p.first_id && entity && entities[entity]
         ? html`<a href=${link(`${entities[entity].path}/${p.first_id}`)} @click=${leave}>Open</a>`
         : '',
     ]),
@@ -148,14 +148,14 @@ export const problemsOf = ({ entity, problems }, leave) =>
  * @param {{
  *   href: string,
  *   label: string,
- *   done: (o: Item) => string,
+ *   done: (o: Operation) => string,
  *   seen?: () => void,
- *   more?: (o: Item, close: () => void) => unknown,
+ *   more?: (o: Operation, close: () => void) => unknown,
  * }} work more is what can be done about what it has not done
  */
 export function followOperation(id, { done, more, ...work }) {
   const path = `/v1/operations/${id}`;
-  const result = (/** @type {Item} */ o) => {
+  const result = (/** @type {Operation} */ o) => {
     const failures = o.failed ? `, ${number(o.failed)} could not be changed` : '';
     const end = o.status === 'completed' ? '' : ` (${o.status})`;
     return done(o) + failures + end;
@@ -165,7 +165,7 @@ export function followOperation(id, { done, more, ...work }) {
     read: path,
     cancel: () => post(`${path}/cancel`, {}),
     done: result,
-    ended: (o) => {
+    ended: (/** @type {Operation} */ o) => {
       const kept = keptBecause(o.kept);
       if (!o.failed && kept.length === 0)
         return toast(result(o), { bad: o.status !== 'completed', undo: undoOf(o) });
@@ -216,10 +216,10 @@ async function restore(path) {
   }
 }
 
-/** The undo of a message about an operation, if it can be undone. @param {Item} o */
+/** The undo of a message about an operation, if it can be undone. @param {Operation} o */
 export const undoOf = (o) => (isUndoable(o) ? () => void undo(o).catch(failed) : undefined);
 
-/** Undoes an operation, and says on the page that is shown what was put back. @param {Item} o */
+/** Undoes an operation, and says on the page that is shown what was put back. @param {Operation} o */
 async function undo({ id }) {
   const href = current.params.path;
   const made = await begin(id, false);
@@ -234,7 +234,7 @@ async function undo({ id }) {
  * Starts an undo, when what the operation left to do in the background is done.
  * @param {string} id
  * @param {boolean} dry_run
- * @returns {Promise<Item>}
+ * @returns {Promise<Operation>}
  */
 async function begin(id, dry_run) {
   for (let left = 20; ; left--) {
@@ -251,7 +251,7 @@ async function begin(id, dry_run) {
  * Counts what an undo would put back.
  * @param {string} id
  * @param {() => boolean} isWanted
- * @returns {Promise<Item>}
+ * @returns {Promise<Operation>}
  */
 async function tryUndo(id, isWanted) {
   let trial = await begin(id, true);
@@ -262,9 +262,9 @@ async function tryUndo(id, isWanted) {
   return trial;
 }
 
-/** Says what the undo of an operation would do, and undoes it on request. @param {Item} o */
+/** Says what the undo of an operation would do, and undoes it on request. @param {Operation} o */
 export async function askUndo(o) {
-  /** @type {Item | undefined} */
+  /** @type {Operation | undefined} */
   let trial;
   /** @type {any} */
   let problem;
@@ -288,7 +288,7 @@ export async function askUndo(o) {
         ${button('Cancel', () => close(null))}${
           Number(trial?.undone) > 0 &&
           button(
-            plural(trial?.undone, 'Undo for {n} record', 'Undo for {n} records'),
+            plural(Number(trial?.undone), 'Undo for {n} record', 'Undo for {n} records'),
             () => close(true),
             'primary',
           )
@@ -327,8 +327,8 @@ const back = {
 
 /**
  * What an undo would put back and what it would leave.
- * @param {Item} o the operation
- * @param {Item} trial
+ * @param {Operation} o the operation
+ * @param {Operation} trial
  */
 const forecast = ({ kind }, { undone, kept }) =>
   html`<p>
