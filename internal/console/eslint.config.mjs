@@ -72,6 +72,7 @@ export default [
       'no-implied-eval': 'error',
       'no-new-func': 'error',
       'no-script-url': 'error',
+      'max-lines-per-function': ['error', { max: 60, skipBlankLines: true, skipComments: true }],
       'max-len': ['error', { code: 120 }],
       eqeqeq: 'error',
       'no-restricted-properties': [

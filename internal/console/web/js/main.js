@@ -66,7 +66,6 @@ function draw() {
       );
     return;
   }
-  const path = current.params.path;
   render(
     html`<a class="skip" href="#main">Skip to the content</a>
       <div class="shell">
@@ -88,51 +87,51 @@ function draw() {
           <strong class="grow clip" dir="auto">${session.me.org_name}</strong>
           ${button('Search', openPalette)}
         </header>
-        <nav class=${menuOpen ? 'open' : ''} id="nav" aria-label="Main">
-          <div class="brand clip" dir="auto">${session.me.org_name}</div>
-          <button class="nav-button soft" type="button" @click=${openPalette}>
-            Search… <span class="grow"></span><kbd>Ctrl K</kbd>
-          </button>
-          ${navigation.map(
-            ([title, links]) =>
-              html`${title && html`<h3>${title}</h3>`}${links
-                .filter(([, to]) => to !== '/market' || may('write'))
-                .map(
-                  ([label, to]) =>
-                    html`<a href=${link(to)} aria-current=${isCurrent(to, path) ? 'page' : null}
-                      >${label}</a
-                    >`,
-                )}`,
-          )}
-          <div class="end">
-            ${troubles.now
-              .filter((trouble) => trouble.isMail)
-              .map(
-                ({ title, text }) =>
-                  html`<a href=${link('/?who=all')} title=${text}
-                    ><span class="status bad">${title}</span></a
-                  >`,
-              )}
-            <a
-              href=${link('/settings')}
-              aria-current=${path.startsWith('/settings') ? 'page' : null}
-              >Settings</a
-            >
-            <button class="nav-button" type="button" @click=${userMenu}>
-              <span class="clip" dir="auto"
-                >${
-                  session.me.user_first_name || session.me.user_email
-                }${session.me.access === 'read' && ' · read access'}</span
-              >
-            </button>
-          </div>
-        </nav>
+        ${navigationBar(session.me, current.params.path)}
         <main id="main">${content()}</main>
       </div>
       <div id="announcer" class="visually-hidden" role="status"></div>`,
     app,
   );
 }
+
+/** Where one can go. @param {Me} me @param {string} path of the page that is shown */
+const navigationBar = (me, path) =>
+  html`<nav class=${menuOpen ? 'open' : ''} id="nav" aria-label="Main">
+    <div class="brand clip" dir="auto">${me.org_name}</div>
+    <button class="nav-button soft" type="button" @click=${openPalette}>
+      Search… <span class="grow"></span><kbd>Ctrl K</kbd>
+    </button>
+    ${navigation.map(
+      ([title, links]) =>
+        html`${title && html`<h3>${title}</h3>`}${links
+          .filter(([, to]) => to !== '/market' || may('write'))
+          .map(
+            ([label, to]) =>
+              html`<a href=${link(to)} aria-current=${isCurrent(to, path) ? 'page' : null}
+                >${label}</a
+              >`,
+          )}`,
+    )}
+    <div class="end">
+      ${troubles.now
+        .filter((trouble) => trouble.isMail)
+        .map(
+          ({ title, text }) =>
+            html`<a href=${link('/?who=all')} title=${text}
+              ><span class="status bad">${title}</span></a
+            >`,
+        )}
+      <a href=${link('/settings')} aria-current=${path.startsWith('/settings') ? 'page' : null}
+        >Settings</a
+      >
+      <button class="nav-button" type="button" @click=${userMenu}>
+        <span class="clip" dir="auto"
+          >${me.user_first_name || me.user_email}${me.access === 'read' && ' · read access'}</span
+        >
+      </button>
+    </div>
+  </nav>`;
 
 let menuOpen = false;
 /** @type {{seconds: number, why: string} | null} */

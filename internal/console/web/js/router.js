@@ -202,19 +202,21 @@ async function show(scroll, row) {
     ? `${current.page.title(current.model)} · Prospector`
     : 'Prospector';
   update();
-  requestAnimationFrame(() =>
-    requestAnimationFrame(() => {
-      const main = document.querySelector('main');
-      if (main) main.scrollTop = scroll;
-      if (
-        document.activeElement === document.body ||
-        (!isSamePath && !document.activeElement?.matches('main :is(input, select, textarea)'))
-      )
-        /** @type {HTMLElement | null} */ (document.querySelector('main h1'))?.focus({
-          preventScroll: true,
-        });
-    }),
-  );
+  requestAnimationFrame(() => requestAnimationFrame(() => settle(scroll, isSamePath)));
+}
+
+/** Scrolls a page that is drawn, and moves the focus to it. @param {number} scroll @param {boolean} isSamePath */
+function settle(scroll, isSamePath) {
+  const main = document.querySelector('main');
+  if (main) main.scrollTop = scroll;
+  const focused = document.activeElement;
+  if (
+    focused === document.body ||
+    (!isSamePath && !focused?.matches('main :is(input, select, textarea)'))
+  )
+    /** @type {HTMLElement | null} */ (document.querySelector('main h1'))?.focus({
+      preventScroll: true,
+    });
 }
 
 /** Loads the current page again. */

@@ -58,6 +58,35 @@ function note(id, error, help) {
 }
 
 /**
+ * A choice of options.
+ * @param {ControlOptions} o
+ * @param {{value: string, label: string}[]} options
+ * @param {{invalid: string | null, note: string | null}} common
+ * @param {(e: any) => void} input
+ */
+function choice(o, options, common, input) {
+  const isKnown = options.some((option) => option.value === o.value);
+  return html`<select
+    id=${o.id}
+    data-field=${o.name}
+    aria-invalid=${common.invalid}
+    aria-describedby=${common.note}
+    @change=${input}
+  >
+    ${
+      !(o.required && isKnown) &&
+      html`<option value="" .selected=${!isKnown}>${o.required ? 'Choose…' : ''}</option>`
+    }
+    ${options.map(
+      (option) =>
+        html`<option value=${option.value} .selected=${option.value === o.value}>
+          ${option.label}
+        </option>`,
+    )}
+  </select>`;
+}
+
+/**
  * The input of a value.
  * @param {ControlOptions} o
  */
@@ -68,27 +97,7 @@ export function control(o) {
     note: o.error || o.help ? `${id}-note` : null,
   };
   const input = (/** @type {any} */ e) => set(read(o.type, e.target.value));
-  if (o.options) {
-    const isKnown = o.options.some((option) => option.value === value);
-    return html`<select
-      id=${id}
-      data-field=${o.name}
-      aria-invalid=${common.invalid}
-      aria-describedby=${common.note}
-      @change=${input}
-    >
-      ${
-        !(o.required && isKnown) &&
-        html`<option value="" .selected=${!isKnown}>${o.required ? 'Choose…' : ''}</option>`
-      }
-      ${o.options.map(
-        (option) =>
-          html`<option value=${option.value} .selected=${option.value === value}>
-            ${option.label}
-          </option>`,
-      )}
-    </select>`;
-  }
+  if (o.options) return choice(o, o.options, common, input);
   if (o.type === 'reference' && o.reference) return picker(o);
   if (o.rows) {
     return html`<textarea

@@ -243,6 +243,86 @@ const conditionsOf = ({ conditions }, used) =>
   );
 
 /**
+ * The rule that was entered, which is refused if it cannot be read.
+ * @param {Field} field
+ * @param {Record<string, any>} values
+ */
+function readRule(field, { condition, value }) {
+  const result = {
+    field: field.key,
+    condition,
+    ...(noValue.has(condition) ? {} : { value: parse(field, condition, value) }),
+  };
+  const values = [result.value].flat();
+  const unread = field.type === 'number' && values.find((v) => typeof v === 'string');
+  const isRange = condition === 'between';
+  const isMissing = isRange
+    ? values.length < 2 || values.includes(null)
+    : [null, ''].includes(values[0]);
+  const message = isMissing
+    ? isRange
+      ? 'Enter both values.'
+      : 'Enter a value.'
+    : unread
+      ? explain('number', unread, unread)
+      : isRange && values[0] > values[1]
+        ? 'The first value is greater than the second.'
+        : '';
+  if (message) throw new ApiError(422, '', message, [{ path: 'value', message }]);
+  return result;
+}
+
+/**
+ * The inputs of a rule.
+ * @param {FormState} state
+ * @param {Field[]} usable
+ * @param {Field} field
+ * @param {string[]} conditions
+ * @param {API['Facet'][]} offered
+ */
+function ruleFields(state, usable, field, conditions, offered) {
+  const { condition } = state.values;
+  return html`<div class="columns">
+    <div class="field">
+      <label for="rule-field">Field</label>${control({
+        id: 'rule-field',
+        name: 'field',
+        required: true,
+        options: usable.map((f) => ({ value: f.key, label: f.label })),
+        value: field.key,
+        set: (v) => {
+          state.values.value = null;
+          state.set('field', v);
+        },
+      })}
+    </div>
+    <div class="field">
+      <label for="rule-condition">Condition</label>${control({
+        id: 'rule-condition',
+        name: 'condition',
+        required: true,
+        options: conditions.map((c) => ({ value: c, label: conditionName(c) })),
+        value: condition,
+        set: (v) => {
+          if ([v, condition].includes('between')) state.values.value = null;
+          state.set('condition', v);
+        },
+      })}
+    </div>
+    ${
+      !noValue.has(condition) &&
+      html`<div class="field">
+        <label for="rule-value">Value</label>${valueInput(field, condition, state, offered)}
+        ${
+          state.errors.value &&
+          html`<span class="error" id="rule-value-note">${state.errors.value}</span>`
+        }
+      </div>`
+    }
+  </div>`;
+}
+
+/**
  * Asks for a rule.
  * @param {Field[]} fields
  * @param {Rule} [rule]
@@ -267,7 +347,6 @@ export function editRule(fields, rule, offer) {
         const field = fieldOf(state);
         const conditions = conditionsOf(field, rule?.condition);
         if (!conditions.includes(state.values.condition)) [state.values.condition] = conditions;
-        const { condition } = state.values;
         if (offer && !offered[field.key] && hasFacets(field)) {
           offered[field.key] = [];
           void offer(field.key, rule).then(
@@ -278,72 +357,9 @@ export function editRule(fields, rule, offer) {
             () => {},
           );
         }
-        return html`<div class="columns">
-          <div class="field">
-            <label for="rule-field">Field</label>${control({
-              id: 'rule-field',
-              name: 'field',
-              required: true,
-              options: usable.map((f) => ({ value: f.key, label: f.label })),
-              value: field.key,
-              set: (v) => {
-                state.values.value = null;
-                state.set('field', v);
-              },
-            })}
-          </div>
-          <div class="field">
-            <label for="rule-condition">Condition</label>${control({
-              id: 'rule-condition',
-              name: 'condition',
-              required: true,
-              options: conditions.map((c) => ({ value: c, label: conditionName(c) })),
-              value: condition,
-              set: (v) => {
-                if ([v, condition].includes('between')) state.values.value = null;
-                state.set('condition', v);
-              },
-            })}
-          </div>
-          ${
-            !noValue.has(condition) &&
-            html`<div class="field">
-              <label for="rule-value">Value</label
-              >${valueInput(field, condition, state, offered[field.key])}
-              ${
-                state.errors.value &&
-                html`<span class="error" id="rule-value-note">${state.errors.value}</span>`
-              }
-            </div>`
-          }
-        </div>`;
+        return ruleFields(state, usable, field, conditions, offered[field.key]);
       },
-      submit: async (state) => {
-        const field = fieldOf(state);
-        const { condition, value } = state.values;
-        const result = {
-          field: field.key,
-          condition,
-          ...(noValue.has(condition) ? {} : { value: parse(field, condition, value) }),
-        };
-        const values = [result.value].flat();
-        const unread = field.type === 'number' && values.find((v) => typeof v === 'string');
-        const isRange = condition === 'between';
-        const isMissing = isRange
-          ? values.length < 2 || values.includes(null)
-          : [null, ''].includes(values[0]);
-        const message = isMissing
-          ? isRange
-            ? 'Enter both values.'
-            : 'Enter a value.'
-          : unread
-            ? explain('number', unread, unread)
-            : isRange && values[0] > values[1]
-              ? 'The first value is greater than the second.'
-              : '';
-        if (message) throw new ApiError(422, '', message, [{ path: 'value', message }]);
-        return result;
-      },
+      submit: async (state) => readRule(fieldOf(state), state.values),
     },
     {
       field: rule?.field || usable[0]?.key,
@@ -356,6 +372,17 @@ export function editRule(fields, rule, offer) {
 /** Whether the values of a field recur, so that they are offered. @param {Field} field */
 const hasFacets = ({ type, key, sortable }) =>
   ['text', 'enum', 'multi'].includes(type) && (sortable || type === 'multi') && key !== 'id';
+
+/**
+ * Options with how many records have each.
+ * @param {{value: string, label: string}[]} options
+ * @param {API['Facet'][]} offered
+ */
+const counted = (options, offered) =>
+  options.map(({ value, label }) => {
+    const found = offered.find((o) => o.value === value);
+    return { value, label: found ? `${label} (${number(found.count)})` : label };
+  });
 
 /**
  * @param {Field} field
@@ -376,16 +403,12 @@ function valueInput(field, condition, state, offered = []) {
     required: true,
     error: state.errors.value,
   };
-  const counted = (/** @type {{value: string, label: string}[]} */ options) =>
-    options.map(({ value: v, label }) => {
-      const found = offered.find((o) => o.value === v);
-      return { value: v, label: found ? `${label} (${number(found.count)})` : label };
-    });
   if (field.type === 'boolean')
     return control({ ...base, value: String(value ?? ''), options: yesNo() });
-  if (field.options) return control({ ...base, options: counted(field.options) });
+  if (field.options) return control({ ...base, options: counted(field.options, offered) });
   const allowed = allowedValues(field);
-  if (allowed.length > 0) return control({ ...base, options: counted(optionsOf(allowed)) });
+  if (allowed.length > 0)
+    return control({ ...base, options: counted(optionsOf(allowed), offered) });
   if (field.type === 'reference')
     return control({
       ...base,

@@ -45,17 +45,6 @@ export function graph({ nodes, edges, selected, onSelect }) {
   ]);
   const waits = edges.map((e) => place(e, xOf(e.from), xOf(e.to), y(e.to), taken));
   const width = Math.max(columns.length * dayWidth + 40, ...taken.map((box) => box.right + 8));
-  const walk = (/** @type {KeyboardEvent} */ event, /** @type {number} */ index) => {
-    const next = {
-      ArrowRight: edges.find((e) => e.from === index)?.to,
-      ArrowLeft: edges.find((e) => e.to === index)?.from,
-      ArrowDown: index + 1,
-      ArrowUp: index - 1,
-    }[event.key];
-    if (next === undefined) return;
-    event.preventDefault();
-    /** @type {HTMLElement | null} */ (document.querySelector(`[data-step="${next}"]`))?.focus();
-  };
   return html`<div
     class="scroll-x graph"
     tabindex="0"
@@ -74,39 +63,74 @@ export function graph({ nodes, edges, selected, onSelect }) {
           <rect class="fill-line" width="1.5" height="6"></rect>
         </pattern>
       </defs>
-      ${columns.map(
-        (column, i) => svg`<g>
-          <rect x=${i * dayWidth} y="28" width=${dayWidth} height=${height}
-            fill=${column.isOff ? 'url(#hatch)' : 'none'}></rect>
-          <path class="stroke-line" d=${`M${i * dayWidth} 0V${height}`}></path>
-          <text x=${i * dayWidth + 8} y="18">${column.label}</text>
-        </g>`,
-      )}
+      ${columns.map((column, i) => dayMark(column, i, height))}
       ${edges.map(
         (e) =>
           svg`<path class="stroke" d=${`M${xOf(e.from)} ${y(e.from)}V${y(e.to)}H${xOf(e.to)}`}></path>`,
       )}
       ${waits.map((box) => svg`<text class="halo" x=${box.left} y=${box.y}>${box.text}</text>`)}
-      ${nodes.map(
-        (node) => svg`<g class="node" data-step=${node.index} tabindex="0" role="button"
-          aria-pressed=${String(node.index === selected)}
-          aria-label=${`${node.index + 1} ${node.label}${node.at ? ` ${day(node.at)} ${time(node.at)}` : ''}`}
-          @click=${() => onSelect(node.index)} @keydown=${(e) => {
-            if (e.key === 'Enter' || e.key === ' ') {
-              e.preventDefault();
-              onSelect(node.index);
-            } else walk(e, node.index);
-          }}>
-          <circle class=${node.isTask ? 'fill-none' : 'fill-accent'}
-            cx=${xOf(node.index)} cy=${y(node.index)} r=${node.index === selected ? 9 : 7}></circle>
-          <text class="strong halo" x=${names.get(node.index)?.left} y=${y(node.index) + 24}>${
-            names.get(node.index)?.text
-          }</text>
-        </g>`,
+      ${nodes.map((node) =>
+        nodeMark(node, {
+          x: xOf(node.index),
+          y: y(node.index),
+          name: names.get(node.index),
+          isSelected: node.index === selected,
+          select: () => onSelect(node.index),
+          onKey: (event) => walk(event, node.index, edges),
+        }),
       )}
     </svg>
   </div>`;
 }
+
+/** Moves the focus with the arrow keys. @param {KeyboardEvent} event @param {number} index @param {Edge[]} edges */
+function walk(event, index, edges) {
+  const next = {
+    ArrowRight: edges.find((e) => e.from === index)?.to,
+    ArrowLeft: edges.find((e) => e.to === index)?.from,
+    ArrowDown: index + 1,
+    ArrowUp: index - 1,
+  }[event.key];
+  if (next === undefined) return;
+  event.preventDefault();
+  /** @type {HTMLElement | null} */ (document.querySelector(`[data-step="${next}"]`))?.focus();
+}
+
+/** A day behind the graph. @param {{label: string, isOff: boolean}} column @param {number} i @param {number} height */
+const dayMark = (column, i, height) =>
+  svg`<g>
+      <rect x=${i * dayWidth} y="28" width=${dayWidth} height=${height}
+        fill=${column.isOff ? 'url(#hatch)' : 'none'}></rect>
+      <path class="stroke-line" d=${`M${i * dayWidth} 0V${height}`}></path>
+      <text x=${i * dayWidth + 8} y="18">${column.label}</text>
+    </g>`;
+
+/**
+ * A step, which can be selected.
+ * @param {Node} node
+ * @param {{
+ *   x: number,
+ *   y: number,
+ *   name: {left: number, text: string} | undefined,
+ *   isSelected: boolean,
+ *   select: () => void,
+ *   onKey: (event: KeyboardEvent) => void,
+ * }} options
+ */
+const nodeMark = (node, { x, y, name, isSelected, select, onKey }) =>
+  svg`<g class="node" data-step=${node.index} tabindex="0" role="button"
+      aria-pressed=${String(isSelected)}
+      aria-label=${`${node.index + 1} ${node.label}${node.at ? ` ${day(node.at)} ${time(node.at)}` : ''}`}
+      @click=${select} @keydown=${(e) => {
+        if (e.key === 'Enter' || e.key === ' ') {
+          e.preventDefault();
+          select();
+        } else onKey(e);
+      }}>
+      <circle class=${node.isTask ? 'fill-none' : 'fill-accent'}
+        cx=${x} cy=${y} r=${isSelected ? 9 : 7}></circle>
+      <text class="strong halo" x=${name?.left} y=${y + 24}>${name?.text}</text>
+    </g>`;
 
 /** A label that has room. @param {string} label */
 const shortened = (label) => (label.length > 24 ? `${label.slice(0, 23)}…` : label);

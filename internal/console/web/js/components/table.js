@@ -182,26 +182,13 @@ export class Table {
   }
 
   #draw() {
-    const { columns } = this.options;
     const height = this.rowHeight();
     const scale = this.#scale();
     const room = Math.ceil(this.element.clientHeight / height) + 1;
     const first = Math.max(0, Math.min(this.#firstVisible(), Math.max(0, this.total - room + 1)));
     const from = Math.max(0, first - margin);
     const to = Math.min(Math.max(0, this.total), first + room + margin);
-    if (this.total >= 0) {
-      for (
-        let block = Math.floor(first / blockSize);
-        block * blockSize < Math.min(this.total, first + room);
-        block++
-      ) {
-        if (!this.blocks.has(block)) void this.#load(block).catch(() => {});
-      }
-      for (const [block, load] of this.loading) {
-        if (block < Math.floor(from / blockSize) - 1 || block > Math.floor(to / blockSize) + 1)
-          load.abort();
-      }
-    }
+    if (this.total >= 0) this.#loadAround(first, room, from, to);
     const rows = Array.from(
       { length: this.total < 0 && this.isLate ? room - 1 : to - from },
       (_, i) => from + i,
@@ -213,48 +200,7 @@ export class Table {
       scale === 1
         ? (this.total - to) * height
         : Math.max(0, maxHeight - above - rows.length * height);
-    render(
-      html` <table aria-rowcount=${Math.max(0, this.total) + 1}>
-          <colgroup>
-            ${keyed(
-              columns,
-              (c) => c.key,
-              (c) => html`<col width=${c.width * this.stretch} />`,
-            )}
-            <col />
-          </colgroup>
-          <thead>
-            <tr aria-rowindex="1">
-              ${keyed(
-                columns,
-                (c) => c.key,
-                (c, i) => this.#header(c, i),
-              )}
-              <th aria-hidden="true"></th>
-            </tr>
-          </thead>
-          <tbody>
-            <tr class="spacer" aria-hidden="true">
-              <td colspan=${columns.length + 1} height=${above}></td>
-            </tr>
-            ${keyed(
-              rows,
-              (row) => row % (room + 2 * margin + 1),
-              (row) => this.#row(row),
-            )}
-            <tr class="spacer" aria-hidden="true">
-              <td colspan=${columns.length + 1} height=${Math.max(0, below)}></td>
-            </tr>
-          </tbody>
-        </table>
-        ${
-          this.total === 0 &&
-          (this.problem
-            ? html`<p class="notice bad" role="alert">${this.problem}</p>`
-            : this.options.empty?.())
-        }`,
-      this.element,
-    );
+    render(this.#body(rows, room, above, below), this.element);
     if (
       this.wanted === undefined ||
       !this.element.clientHeight ||
@@ -265,6 +211,76 @@ export class Table {
     this.element.scrollTop = Math.ceil((this.wanted * height) / scale);
     this.wanted = undefined;
     this.#draw();
+  }
+
+  /**
+   * Loads the rows on the screen, and ends loads that are far away.
+   * @param {number} first
+   * @param {number} room
+   * @param {number} from
+   * @param {number} to
+   */
+  #loadAround(first, room, from, to) {
+    for (
+      let block = Math.floor(first / blockSize);
+      block * blockSize < Math.min(this.total, first + room);
+      block++
+    ) {
+      if (!this.blocks.has(block)) void this.#load(block).catch(() => {});
+    }
+    for (const [block, load] of this.loading) {
+      if (block < Math.floor(from / blockSize) - 1 || block > Math.floor(to / blockSize) + 1)
+        load.abort();
+    }
+  }
+
+  /**
+   * @param {number[]} rows
+   * @param {number} room how many fit
+   * @param {number} above the height of what is not drawn
+   * @param {number} below
+   */
+  #body(rows, room, above, below) {
+    const { columns } = this.options;
+    return html` <table aria-rowcount=${Math.max(0, this.total) + 1}>
+        <colgroup>
+          ${keyed(
+            columns,
+            (c) => c.key,
+            (c) => html`<col width=${c.width * this.stretch} />`,
+          )}
+          <col />
+        </colgroup>
+        <thead>
+          <tr aria-rowindex="1">
+            ${keyed(
+              columns,
+              (c) => c.key,
+              (c, i) => this.#header(c, i),
+            )}
+            <th aria-hidden="true"></th>
+          </tr>
+        </thead>
+        <tbody>
+          <tr class="spacer" aria-hidden="true">
+            <td colspan=${columns.length + 1} height=${above}></td>
+          </tr>
+          ${keyed(
+            rows,
+            (row) => row % (room + 2 * margin + 1),
+            (row) => this.#row(row),
+          )}
+          <tr class="spacer" aria-hidden="true">
+            <td colspan=${columns.length + 1} height=${Math.max(0, below)}></td>
+          </tr>
+        </tbody>
+      </table>
+      ${
+        this.total === 0 &&
+        (this.problem
+          ? html`<p class="notice bad" role="alert">${this.problem}</p>`
+          : this.options.empty?.())
+      }`;
   }
 
   /** @param {Column} col @param {number} index */
@@ -335,7 +351,7 @@ export class Table {
   /** @param {number} row */
   #row(row) {
     const record = this.record(row);
-    const { columns, href, onOpen, selectable } = this.options;
+    const { columns } = this.options;
     if (!record) {
       return html`<tr aria-rowindex=${row + 2}>
         ${columns.map(() => html`<td><span class="skeleton"></span></td>`)}
@@ -343,7 +359,6 @@ export class Table {
       </tr>`;
     }
     const isSelected = this.selected.has(record.id);
-    const name = columns[0].view(record, row);
     return html`<tr
       aria-rowindex=${row + 2}
       class=${`${isSelected ? 'selected ' : ''}${row === this.cursor ? 'cursor' : ''}`}
@@ -354,36 +369,7 @@ export class Table {
         (c) => c.key,
         (col, i) =>
           i === 0
-            ? html`<td class=${col.number ? 'number' : ''}>
-                <span class="name">
-                  ${
-                    selectable &&
-                    html`<input
-                      type="checkbox"
-                      aria-label=${`Select row ${number(row + 1)}`}
-                      .checked=${isSelected}
-                      @click=${(e) => {
-                        e.stopPropagation();
-                        this.toggle(row, e.shiftKey);
-                      }}
-                    />`
-                  }
-                  ${
-                    href
-                      ? html`<a class="clip" href=${href(record)} dir="auto">${name}</a>`
-                      : onOpen
-                        ? html`<button
-                            class="clip"
-                            type="button"
-                            dir="auto"
-                            @click=${() => onOpen(record)}
-                          >
-                            ${name}
-                          </button>`
-                        : html`<span class="clip" dir="auto">${name}</span>`
-                  }</span
-                >
-              </td>`
+            ? this.#nameCell(record, row)
             : html`<td
                 class=${col.number ? 'number' : ''}
                 data-label=${col.number && `${col.label} `}
@@ -394,6 +380,42 @@ export class Table {
       )}
       <td></td>
     </tr>`;
+  }
+
+  /** The first cell of a row, which selects and opens the record. @param {any} record @param {number} row */
+  #nameCell(record, row) {
+    const {
+      columns: [first],
+      href,
+      onOpen,
+      selectable,
+    } = this.options;
+    const name = first.view(record, row);
+    return html`<td class=${first.number ? 'number' : ''}>
+      <span class="name">
+        ${
+          selectable &&
+          html`<input
+            type="checkbox"
+            aria-label=${`Select row ${number(row + 1)}`}
+            .checked=${this.selected.has(record.id)}
+            @click=${(e) => {
+              e.stopPropagation();
+              this.toggle(row, e.shiftKey);
+            }}
+          />`
+        }
+        ${
+          href
+            ? html`<a class="clip" href=${href(record)} dir="auto">${name}</a>`
+            : onOpen
+              ? html`<button class="clip" type="button" dir="auto" @click=${() => onOpen(record)}>
+                  ${name}
+                </button>`
+              : html`<span class="clip" dir="auto">${name}</span>`
+        }</span
+      >
+    </td>`;
   }
 
   /** @param {MouseEvent} event @param {number} row */

@@ -215,7 +215,7 @@ function audienceView(model) {
  * @param {Item} model
  */
 function rulesOf(model) {
-  const { audience: a, fields, draft, counts } = model;
+  const { audience: a, fields, draft } = model;
   const saved = { q: a.search || '', ...partsOf(a.filters) };
   const view = draft || saved;
   const change = async (/** @type {Partial<View>} */ part) => {
@@ -227,10 +227,10 @@ function rulesOf(model) {
     ); // a search can only be removed
     if (model.draft === next)
       model.counts = {
-        now: number(now),
-        then: number(then),
-        come: number(then - both),
-        leave: number(now - both),
+        now,
+        then,
+        come: then - both,
+        leave: now - both,
       };
     update();
   };
@@ -266,27 +266,30 @@ function rulesOf(model) {
               .join(' · ')
       }
     </div>
-    ${
-      draft &&
-      html`<div class="notice warn">
-        <p role="status">
-          ${
-            counts
-              ? `Not saved. ${number(counts.now)} match now, ${number(counts.then)} with your ` +
-                `change: ${number(counts.come)} come in, ${number(counts.leave)} leave.`
-              : 'Counting…'
-          }
-          <a href=${link(`/contacts${encode(draft)}`)} target="_blank">Show them</a>
-        </p>
-        <p class="buttons">
-          ${counts && button('Save', () => saveRules(model), 'primary')}${button('Discard', () => {
-            drop(model);
-            update();
-          })}
-        </p>
-      </div>`
-    }
+    ${draft && unsaved(model)}
   </section>`;
+}
+
+/** What a change of the filters does, which is not saved. @param {Item} model */
+function unsaved(model) {
+  const { draft, counts } = model;
+  return html`<div class="notice warn">
+    <p role="status">
+      ${
+        counts
+          ? `Not saved. ${number(counts.now)} match now, ${number(counts.then)} with your ` +
+            `change: ${number(counts.come)} come in, ${number(counts.leave)} leave.`
+          : 'Counting…'
+      }
+      <a href=${link(`/contacts${encode(draft)}`)} target="_blank">Show them</a>
+    </p>
+    <p class="buttons">
+      ${counts && button('Save', () => saveRules(model), 'primary')}${button('Discard', () => {
+        drop(model);
+        update();
+      })}
+    </p>
+  </div>`;
 }
 
 /** Forgets changes of the filters. @param {Item} model */

@@ -206,9 +206,80 @@ function sourceOf({ records, keep, out, from }, f) {
   return [from[f.key], keep, filled[0]].find((id) => filled.includes(id));
 }
 
+/** The heading of a record, which decides whether it stays and is merged. @param {any} model @param {Item} r */
+function recordHead(model, r) {
+  const { kind, records, keep, out } = model;
+  return html`<th scope="col">
+    <a href=${link(`${kind.path}/${r.id}`)} dir="auto">${nameOf(r)}</a>
+    <label class="check"
+      ><input
+        type="radio"
+        name="keep"
+        .checked=${r.id === keep}
+        @change=${() => {
+          model.keep = r.id;
+          out.delete(r.id);
+          update();
+        }}
+      />
+      Keep this one</label
+    >
+    ${
+      r.id !== keep &&
+      records.length > 2 &&
+      html`<label class="check"
+        ><input
+          type="checkbox"
+          .checked=${!out.has(r.id)}
+          @change=${(e) => {
+            if (e.target.checked) out.delete(r.id);
+            else out.add(r.id);
+            update();
+          }}
+        />
+        Merge</label
+      >`
+    }
+  </th>`;
+}
+
+/** The values of a field, of which one is chosen. @param {any} model @param {Field} f */
+function fieldValues(model, f) {
+  const { records, out, from } = model;
+  const source = sourceOf(model, f);
+  const differs =
+    !joined.includes(f.key) &&
+    f.key !== 'created_at' &&
+    new Set(records.map((/** @type {Item} */ r) => textOf(f, r)).filter(Boolean)).size > 1;
+  return html`<tr>
+    <th scope="row">${f.label}</th>
+    ${records.map((/** @type {Item} */ r) => {
+      const text = html`<span class="wrap" dir="auto">${textOf(f, r) || soft('—')}</span>`;
+      return html`<td class=${out.has(r.id) ? 'soft' : ''}>
+        ${
+          differs && textOf(f, r) && !out.has(r.id)
+            ? html`<label class="check"
+                ><input
+                  type="radio"
+                  name=${f.key}
+                  .checked=${r.id === source}
+                  @change=${() => {
+                    from[f.key] = r.id;
+                    update();
+                  }}
+                />
+                ${text}</label
+              >`
+            : text
+        }
+      </td>`;
+    })}
+  </tr>`;
+}
+
 /** The records side by side. @param {any} model */
 function compare(model) {
-  const { kind, records, fields, keep, out, from } = model;
+  const { kind, records, fields, keep, out } = model;
   // A second click on the button of the group before must not merge this one.
   model.shownAt ??= (setTimeout(update, 1000), Date.now());
   const merged = records.filter((/** @type {Item} */ r) => r.id !== keep && !out.has(r.id));
@@ -227,39 +298,7 @@ function compare(model) {
             ${keyed(
               records,
               (r) => r.id,
-              (r) =>
-                html`<th scope="col">
-                  <a href=${link(`${kind.path}/${r.id}`)} dir="auto">${nameOf(r)}</a>
-                  <label class="check"
-                    ><input
-                      type="radio"
-                      name="keep"
-                      .checked=${r.id === keep}
-                      @change=${() => {
-                        model.keep = r.id;
-                        out.delete(r.id);
-                        update();
-                      }}
-                    />
-                    Keep this one</label
-                  >
-                  ${
-                    r.id !== keep &&
-                    records.length > 2 &&
-                    html`<label class="check"
-                      ><input
-                        type="checkbox"
-                        .checked=${!out.has(r.id)}
-                        @change=${(e) => {
-                          if (e.target.checked) out.delete(r.id);
-                          else out.add(r.id);
-                          update();
-                        }}
-                      />
-                      Merge</label
-                    >`
-                  }
-                </th>`,
+              (r) => recordHead(model, r),
             )}
           </tr>
         </thead>
@@ -267,40 +306,7 @@ function compare(model) {
           ${keyed(
             fields,
             (f) => f.key,
-            (f) => {
-              const source = sourceOf(model, f);
-              const differs =
-                !joined.includes(f.key) &&
-                f.key !== 'created_at' &&
-                new Set(records.map((/** @type {Item} */ r) => textOf(f, r)).filter(Boolean)).size >
-                  1;
-              return html`<tr>
-                <th scope="row">${f.label}</th>
-                ${records.map((/** @type {Item} */ r) => {
-                  const text = html`<span class="wrap" dir="auto"
-                    >${textOf(f, r) || soft('—')}</span
-                  >`;
-                  return html`<td class=${out.has(r.id) ? 'soft' : ''}>
-                    ${
-                      differs && textOf(f, r) && !out.has(r.id)
-                        ? html`<label class="check"
-                            ><input
-                              type="radio"
-                              name=${f.key}
-                              .checked=${r.id === source}
-                              @change=${() => {
-                                from[f.key] = r.id;
-                                update();
-                              }}
-                            />
-                            ${text}</label
-                          >`
-                        : text
-                    }
-                  </td>`;
-                })}
-              </tr>`;
-            },
+            (f) => fieldValues(model, f),
           )}
         </tbody>
       </table>

@@ -70,6 +70,13 @@ export async function openHistory(entity, name, path) {
   );
 }
 
+const timelineTabs = [
+  ['all', 'All'],
+  ['mail', 'Mail'],
+  ['tasks', 'Tasks'],
+  ['changes', 'Changes'],
+];
+
 /** @param {Item} model */
 export function past(model) {
   const changes = model.history.map((/** @type {API['Change']} */ c) => ({
@@ -88,14 +95,7 @@ export function past(model) {
         (model.tab === 'changes' && e.type === 'change'),
     )
     .sort((a, b) => String(b.at).localeCompare(String(a.at)));
-  const tabs = model.timeline.length
-    ? [
-        ['all', 'All'],
-        ['mail', 'Mail'],
-        ['tasks', 'Tasks'],
-        ['changes', 'Changes'],
-      ]
-    : [];
+  const tabs = model.timeline.length ? timelineTabs : [];
   return html`<section class="section">
     <header>
       <h2>Timeline</h2>

@@ -477,6 +477,39 @@ function asCurl(model) {
   return `curl -s ${headers} '${location.origin}${model.kind.list}' -d '${json}'`;
 }
 
+/** The title of the list, its search and what makes new records. @param {ListModel} model @param {string} count */
+function listHeading(model, count) {
+  const { kind, view: state } = model;
+  return html`<header class="heading">
+    <h1 tabindex="-1">${kind.title} <span class="soft">${count}</span></h1>
+    ${
+      kind.search &&
+      html`<input
+        id="search"
+        class="search"
+        type="search"
+        aria-label=${kind.search}
+        placeholder=${kind.search}
+        dir="auto"
+        .value=${state.q}
+        @input=${(e) => searchSoon(model, e.target.value)}
+      />`
+    }
+    ${
+      may('write') &&
+      (kind.links || kind.create) &&
+      html`<div class="buttons">
+        ${kind.links?.map(
+          ([label, to]) =>
+            html`<a class=${kind.create ? 'button' : 'button primary'} href=${link(to)}
+              >${label}</a
+            >`,
+        )}${kind.create && newButton(model)}
+      </div>`
+    }
+  </header>`;
+}
+
 /** @param {ListModel} model */
 function view(model) {
   const { kind, table, view: state } = model;
@@ -487,34 +520,7 @@ function view(model) {
         ? `${number(table.total)} of ${number(model.all)}`
         : number(table.total);
   return html`<div class="page list-page">
-    <header class="heading">
-      <h1 tabindex="-1">${kind.title} <span class="soft">${count}</span></h1>
-      ${
-        kind.search &&
-        html`<input
-          id="search"
-          class="search"
-          type="search"
-          aria-label=${kind.search}
-          placeholder=${kind.search}
-          dir="auto"
-          .value=${state.q}
-          @input=${(e) => searchSoon(model, e.target.value)}
-        />`
-      }
-      ${
-        may('write') &&
-        (kind.links || kind.create) &&
-        html`<div class="buttons">
-          ${kind.links?.map(
-            ([label, to]) =>
-              html`<a class=${kind.create ? 'button' : 'button primary'} href=${link(to)}
-                >${label}</a
-              >`,
-          )}${kind.create && newButton(model)}
-        </div>`
-      }
-    </header>
+    ${listHeading(model, count)}
     ${
       (state.unknown || []).length > 0 &&
       html`<p class="notice warn">

@@ -29,6 +29,86 @@ import { number, plural, why } from '../text.js';
 
 const other = ['titles', 'not', 'ask', 'answer'];
 
+/** Which companies. @param {Item} model */
+const companiesOf = (model) =>
+  html`${filterBar({
+    view: () => model.view,
+    fields: model.schema.fields,
+    onChange: (rules, where) => {
+      Object.assign(model.view, { rules, where });
+      changed(model);
+    },
+  })}
+  ${input('market-q', 'Words in the description', model.view.q, (v) => {
+    model.view.q = v;
+    changed(model);
+  })}`;
+
+/** Which people. @param {Item} model */
+const peopleOf = (model) =>
+  html`${input(
+    'market-titles',
+    'Titles with any of these words',
+    model.titles,
+    (v) => {
+      model.titles = v;
+      changed(model);
+    },
+    'chief, vp',
+  )}
+  ${input(
+    'market-not',
+    'but none of these',
+    model.not,
+    (v) => {
+      model.not = v;
+      changed(model);
+    },
+    'assistant',
+  )}`;
+
+/** What is asked about each company. @param {Item} model */
+const questionOf = (model) =>
+  html`<div class="columns">
+    ${field(model.form, {
+      name: 'ask',
+      label: 'To be answered for each company',
+      options: model.signals.map((/** @type {API['Field']} */ f) => ({
+        value: f.id,
+        label: f.ai?.question ?? '',
+      })),
+    })}
+    ${
+      model.form.values.ask &&
+      field(model.form, {
+        name: 'answer',
+        label: 'The answer must be',
+        ...answerOf(model),
+      })
+    }
+  </div>`;
+
+/** How many companies each rule leaves. @param {Item} model */
+const countsOf = (model) =>
+  html`${
+    !model.view.rules.length &&
+    !model.view.where &&
+    !model.view.q &&
+    soft('Describe companies first. Counts appear as you type.')
+  }
+  ${bars(model.funnel)}${
+    model.estimate?.truncated && html`<p class="notice warn">${firstOf(model.estimate)}</p>`
+  }${
+    model.funnel[0]?.value === 0 &&
+    html`<p class="notice warn">
+      The catalogue is empty. The operator fills it with: prospector catalog import.
+    </p>`
+  }
+  ${
+    model.balance.accounts.remaining !== null &&
+    html`<p class="soft">${number(model.balance.accounts.remaining)} accounts left this month</p>`
+  }`;
+
 /** @type {PageModule} */
 export const marketPage = {
   title: () => 'New market',
@@ -72,44 +152,7 @@ export const marketPage = {
       })}
       <div class="two">
         <div class="section">
-          ${section(
-            'Companies',
-            html`${filterBar({
-              view: () => model.view,
-              fields: model.schema.fields,
-              onChange: (rules, where) => {
-                Object.assign(model.view, { rules, where });
-                changed(model);
-              },
-            })}
-            ${input('market-q', 'Words in the description', model.view.q, (v) => {
-              model.view.q = v;
-              changed(model);
-            })}`,
-          )}
-          ${section(
-            'People',
-            html`${input(
-              'market-titles',
-              'Titles with any of these words',
-              model.titles,
-              (v) => {
-                model.titles = v;
-                changed(model);
-              },
-              'chief, vp',
-            )}
-            ${input(
-              'market-not',
-              'but none of these',
-              model.not,
-              (v) => {
-                model.not = v;
-                changed(model);
-              },
-              'assistant',
-            )}`,
-          )}
+          ${section('Companies', companiesOf(model))} ${section('People', peopleOf(model))}
           ${section(
             'Question',
             model.signals.length === 0
@@ -117,49 +160,10 @@ export const marketPage = {
                   html`No AI-filled field of accounts asks a question.
                     <a href=${link('/settings/fields')}>Fields</a>`,
                 )
-              : html`<div class="columns">
-                  ${field(model.form, {
-                    name: 'ask',
-                    label: 'To be answered for each company',
-                    options: model.signals.map((/** @type {API['Field']} */ f) => ({
-                      value: f.id,
-                      label: f.ai?.question ?? '',
-                    })),
-                  })}
-                  ${
-                    model.form.values.ask &&
-                    field(model.form, {
-                      name: 'answer',
-                      label: 'The answer must be',
-                      ...answerOf(model),
-                    })
-                  }
-                </div>`,
+              : questionOf(model),
           )}
         </div>
-        ${section(
-          'Funnel',
-          html`${
-            !model.view.rules.length &&
-            !model.view.where &&
-            !model.view.q &&
-            soft('Describe companies first. Counts appear as you type.')
-          }
-          ${bars(model.funnel)}${
-            model.estimate?.truncated && html`<p class="notice warn">${firstOf(model.estimate)}</p>`
-          }${
-            model.funnel[0]?.value === 0 &&
-            html`<p class="notice warn">
-              The catalogue is empty. The operator fills it with: prospector catalog import.
-            </p>`
-          }
-          ${
-            model.balance.accounts.remaining !== null &&
-            html`<p class="soft">
-              ${number(model.balance.accounts.remaining)} accounts left this month
-            </p>`
-          }`,
-        )}
+        ${section('Funnel', countsOf(model))}
       </div>
     </div>`,
 };
@@ -361,43 +365,7 @@ export const previewPage = {
           }
           ${isReady && !p.operation_id && button(`${importOf(p)}…`, () => take(model), 'primary')}`,
       })}
-      ${p.status === 'PREPARING' && html`<p class="notice">The Preview is being prepared.</p>`}
-      ${
-        ['FAILED', 'CANCELLED'].includes(p.status) &&
-        html`<p class="notice bad">
-          <span class="grow"
-            >${
-              p.failure_reason
-                ? `The Preview failed: ${why(p.failure_reason)}.`
-                : 'The Preview was cancelled.'
-            }</span
-          >
-          ${
-            may('write') &&
-            html`${button('Try again', () => again(p.request))}<a
-                class="button"
-                href=${link(`/market${marketOf(p.request)}`)}
-                >Change the market</a
-              >`
-          }
-        </p>`
-      }
-      ${
-        model.imported &&
-        html`<p class=${model.imported.status === 'failed' ? 'notice bad' : 'notice good'}>
-          <span class="grow">${model.imported.result || 'This Preview is being imported.'}</span>${[
-            'accounts',
-            'contacts',
-          ].map(
-            (name) =>
-              model.imported?.finished_at &&
-              model.imported[name].created > 0 &&
-              html`<a class="button" href=${link(`/${name}${madeBy('tam_import', model.imported)}`)}
-                >Show ${name}</a
-              >`,
-          )}
-        </p>`
-      }
+      ${previewNotices(model)}
       ${
         p.truncated && isReady && html`<p class="notice warn">${firstOf(p)}</p>`
       }${isReady && funnel(model)}${
@@ -416,6 +384,46 @@ export const previewPage = {
     </div>`;
   },
 };
+
+/** What keeps a Preview from being used, and what became of its Import. @param {Item} model */
+const previewNotices = ({ preview: p, imported }) =>
+  html`${p.status === 'PREPARING' && html`<p class="notice">The Preview is being prepared.</p>`}
+  ${
+    ['FAILED', 'CANCELLED'].includes(p.status) &&
+    html`<p class="notice bad">
+      <span class="grow"
+        >${
+          p.failure_reason
+            ? `The Preview failed: ${why(p.failure_reason)}.`
+            : 'The Preview was cancelled.'
+        }</span
+      >
+      ${
+        may('write') &&
+        html`${button('Try again', () => again(p.request))}<a
+            class="button"
+            href=${link(`/market${marketOf(p.request)}`)}
+            >Change the market</a
+          >`
+      }
+    </p>`
+  }
+  ${
+    imported &&
+    html`<p class=${imported.status === 'failed' ? 'notice bad' : 'notice good'}>
+      <span class="grow">${imported.result || 'This Preview is being imported.'}</span>${[
+        'accounts',
+        'contacts',
+      ].map(
+        (name) =>
+          imported?.finished_at &&
+          imported[name].created > 0 &&
+          html`<a class="button" href=${link(`/${name}${madeBy('tam_import', imported)}`)}
+            >Show ${name}</a
+          >`,
+      )}
+    </p>`
+  }`;
 
 /** Prepares the same market again. @param {API['PreviewRequest']} market */
 async function again(market) {

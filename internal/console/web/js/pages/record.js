@@ -38,80 +38,90 @@ import { entities, tagsFor, valueAt } from './entities.js';
 import { past, readMentioned } from './history.js';
 import { deleted } from './undo.js';
 
+/** Reads the names of the records to which a record refers. @param {Schema} schema @param {Item} record */
+async function readReferences(schema, record) {
+  await Promise.all(
+    schema.fields
+      .filter(
+        (f) =>
+          f.type === 'reference' &&
+          record[f.key] &&
+          !Array.isArray(record[f.key]) &&
+          f.key !== 'id',
+      )
+      .map((f) => resolve(f.reference || guessReference(f.key), record[f.key]).catch(() => '')),
+  );
+}
+
+/**
+ * Reads a record with what happened to it and what belongs to it.
+ * @param {Entity} kind
+ * @param {string} id
+ * @param {URLSearchParams} search
+ * @param {AbortSignal} signal
+ */
+async function load(kind, id, search, signal) {
+  const path = `/v1/${kind.entity}/${id}`;
+  const [schema, answer, history, allTags] = await Promise.all([
+    schemaOf(kind.entity),
+    request('GET', path, undefined, { signal }).catch((error) => {
+      // the record that it was merged into
+      const to = error.status === 404 && error.details[0]?.id;
+      if (to) void go(`${kind.path}/${to}`, { replace: true });
+      throw error;
+    }),
+    getPage(`${path}/history?page_size=50`, { signal }),
+    tags(),
+  ]);
+  const isContact = kind.entity === 'contacts';
+  const [timeline, sequences] = isContact
+    ? await Promise.all([
+        getPage(`${path}/timeline?page_size=100`, { signal }),
+        list('/v1/sequences/list', { filters: [is('contact_id', id)], page_size: 20 }, { signal }),
+      ])
+    : [null, null];
+  const contacts =
+    kind.entity === 'accounts'
+      ? await list(
+          '/v1/contacts/list',
+          { filters: [is('account_id', id)], page_size: 20, sort: 'last_name' },
+          { signal },
+        )
+      : null;
+  const record = answer.body.data;
+  await readMentioned(schema, /** @type {API['Change'][]} */ (history.data));
+  await readReferences(schema, record);
+  if (sequences)
+    await Promise.all([
+      resolveAll(
+        'campaigns',
+        sequences.data.map((s) => s.campaign_id),
+      ),
+      readSteps(sequences.data, signal),
+    ]).catch(() => {});
+  return {
+    kind,
+    path,
+    schema,
+    record,
+    contacts,
+    etag: answer.headers.get('ETag'),
+    history: history.data,
+    timeline: timeline?.data || [],
+    sequences: sequences?.data || [],
+    tags: allTags,
+    tab: search.get('tab') || 'all',
+    editing: '',
+    state: new FormState({}),
+  };
+}
+
 /** The page of a kind of record. @param {string} name @returns {PageModule} */
 export function recordPage(name) {
   const kind = entities[name];
   return {
     title: (model) => nameOf(model.record),
-    async load({ args, search }, signal) {
-      const path = `/v1/${kind.entity}/${args.id}`;
-      const [schema, answer, history, allTags] = await Promise.all([
-        schemaOf(kind.entity),
-        request('GET', path, undefined, { signal }).catch((error) => {
-          // the record that it was merged into
-          const to = error.status === 404 && error.details[0]?.id;
-          if (to) void go(`${kind.path}/${to}`, { replace: true });
-          throw error;
-        }),
-        getPage(`${path}/history?page_size=50`, { signal }),
-        tags(),
-      ]);
-      const isContact = kind.entity === 'contacts';
-      const [timeline, sequences] = isContact
-        ? await Promise.all([
-            getPage(`${path}/timeline?page_size=100`, { signal }),
-            list(
-              '/v1/sequences/list',
-              { filters: [is('contact_id', args.id)], page_size: 20 },
-              { signal },
-            ),
-          ])
-        : [null, null];
-      const contacts =
-        kind.entity === 'accounts'
-          ? await list(
-              '/v1/contacts/list',
-              { filters: [is('account_id', args.id)], page_size: 20, sort: 'last_name' },
-              { signal },
-            )
-          : null;
-      const record = answer.body.data;
-      await readMentioned(schema, /** @type {API['Change'][]} */ (history.data));
-      await Promise.all(
-        schema.fields
-          .filter(
-            (f) =>
-              f.type === 'reference' &&
-              record[f.key] &&
-              !Array.isArray(record[f.key]) &&
-              f.key !== 'id',
-          )
-          .map((f) => resolve(f.reference || guessReference(f.key), record[f.key]).catch(() => '')),
-      );
-      if (sequences)
-        await Promise.all([
-          resolveAll(
-            'campaigns',
-            sequences.data.map((s) => s.campaign_id),
-          ),
-          readSteps(sequences.data, signal),
-        ]).catch(() => {});
-      return {
-        kind,
-        path,
-        schema,
-        record,
-        contacts,
-        etag: answer.headers.get('ETag'),
-        history: history.data,
-        timeline: timeline?.data || [],
-        sequences: sequences?.data || [],
-        tags: allTags,
-        tab: search.get('tab') || 'all',
-        editing: '',
-        state: new FormState({}),
-      };
-    },
+    load: ({ args, search }, signal) => load(kind, args.id, search, signal),
     view,
     keys: (model) => ({
       j: () => beside(model, 1),

@@ -455,6 +455,50 @@ const week = [1, 2, 3, 4, 5, 6, 7]; // from Monday
 /** @param {number} day */
 const dayName = (day) => shortDay(`2024-01-0${day}T12:00:00Z`).slice(0, 3);
 
+/** @param {FormState} state */
+const organizationFields = (state) =>
+  html`<div class="columns">
+      ${field(state, { name: 'name', required: true })}${field(state, {
+        name: 'time_zone',
+        required: true,
+        help: 'such as Europe/Berlin',
+      })}
+      ${field(state, {
+        name: 'from_hour',
+        label: 'Send from, hour',
+        type: 'number',
+      })}${field(state, { name: 'to_hour', label: 'Send until, hour', type: 'number' })}
+    </div>
+    <fieldset class="field">
+      <legend class="label">Business days</legend>
+      <span class="chips"
+        >${week.map(
+          (day) =>
+            html`<label class="check"
+              ><input
+                type="checkbox"
+                .checked=${state.values.business_days.includes(day)}
+                @change=${(e) =>
+                  state.set(
+                    'business_days',
+                    week.filter((d) =>
+                      d === day ? e.target.checked : state.values.business_days.includes(d),
+                    ),
+                  )}
+              />
+              ${dayName(day)}</label
+            >`,
+        )}</span
+      >${
+        state.errors.business_days && html`<span class="error">${state.errors.business_days}</span>`
+      }
+    </fieldset>
+    ${field(state, { name: 'holidays', help: 'dates such as 2026-12-25, with commas' })}
+    ${field(state, {
+      name: 'postal_address',
+      rows: 3,
+    })}${field(state, { name: 'mail_footer', rows: 4 })}`;
+
 /** @param {any} o */
 function organization(o) {
   const change = async () => {
@@ -462,49 +506,7 @@ function organization(o) {
       {
         title: 'Organization',
         action: 'Save',
-        body: (state) =>
-          html`<div class="columns">
-              ${field(state, { name: 'name', required: true })}${field(state, {
-                name: 'time_zone',
-                required: true,
-                help: 'such as Europe/Berlin',
-              })}
-              ${field(state, {
-                name: 'from_hour',
-                label: 'Send from, hour',
-                type: 'number',
-              })}${field(state, { name: 'to_hour', label: 'Send until, hour', type: 'number' })}
-            </div>
-            <fieldset class="field">
-              <legend class="label">Business days</legend>
-              <span class="chips"
-                >${week.map(
-                  (day) =>
-                    html`<label class="check"
-                      ><input
-                        type="checkbox"
-                        .checked=${state.values.business_days.includes(day)}
-                        @change=${(e) =>
-                          state.set(
-                            'business_days',
-                            week.filter((d) =>
-                              d === day ? e.target.checked : state.values.business_days.includes(d),
-                            ),
-                          )}
-                      />
-                      ${dayName(day)}</label
-                    >`,
-                )}</span
-              >${
-                state.errors.business_days &&
-                html`<span class="error">${state.errors.business_days}</span>`
-              }
-            </fieldset>
-            ${field(state, { name: 'holidays', help: 'dates such as 2026-12-25, with commas' })}
-            ${field(state, {
-              name: 'postal_address',
-              rows: 3,
-            })}${field(state, { name: 'mail_footer', rows: 4 })}`,
+        body: (state) => organizationFields(state),
         submit: ({ values: v }) =>
           patch('/v1/organization', {
             name: v.name,
@@ -605,39 +607,7 @@ export const webhookPage = {
         up: ['/settings/webhooks', 'Webhooks'],
         title: s.url,
         note: html`${status(s.status)} ${s.triggers.join(', ')}`,
-        actions:
-          may('admin') &&
-          html`${button(
-            'Test',
-            done(async () => {
-              await post(`${path}/test`, {});
-              toast('A test event is on its way');
-              later();
-            }),
-          )}
-          ${button(
-            s.status === 'active' ? 'Pause' : 'Activate',
-            done(() => patch(path, { status: s.status === 'active' ? 'paused' : 'active' })),
-          )}
-          ${button('Redeliver failed…', () => redeliverFailed(path))}
-          ${button(
-            'Rotate the secret…',
-            asked('Make a new secret? The old one works for another day.', 'Rotate', async () => {
-              const made = await post(`${path}/rotate-secret`, {});
-              await showOnce('The new secret', made.secret, 'It is shown only once.');
-            }),
-          )}
-          ${button(
-            'Delete…',
-            async () => {
-              if (await confirm({ action: 'Delete the webhook', danger: true })) {
-                clearTimeout(soon);
-                await remove(path);
-                await go('/settings/webhooks');
-              }
-            },
-            'danger',
-          )}`,
+        actions: may('admin') && webhookActions(path, s),
       })}
       ${s.disabled_reason && html`<p class="notice bad">Disabled: ${why(s.disabled_reason)}.</p>`}
       ${
@@ -683,6 +653,40 @@ export const webhookPage = {
     </div>`;
   },
 };
+
+/** What can be done with a webhook. @param {string} path @param {API['Subscription']} s */
+const webhookActions = (path, s) =>
+  html`${button(
+    'Test',
+    done(async () => {
+      await post(`${path}/test`, {});
+      toast('A test event is on its way');
+      later();
+    }),
+  )}
+  ${button(
+    s.status === 'active' ? 'Pause' : 'Activate',
+    done(() => patch(path, { status: s.status === 'active' ? 'paused' : 'active' })),
+  )}
+  ${button('Redeliver failed…', () => redeliverFailed(path))}
+  ${button(
+    'Rotate the secret…',
+    asked('Make a new secret? The old one works for another day.', 'Rotate', async () => {
+      const made = await post(`${path}/rotate-secret`, {});
+      await showOnce('The new secret', made.secret, 'It is shown only once.');
+    }),
+  )}
+  ${button(
+    'Delete…',
+    async () => {
+      if (await confirm({ action: 'Delete the webhook', danger: true })) {
+        clearTimeout(soon);
+        await remove(path);
+        await go('/settings/webhooks');
+      }
+    },
+    'danger',
+  )}`;
 
 /** Sends the events again that were given up in the last week. @param {string} path */
 async function redeliverFailed(path) {

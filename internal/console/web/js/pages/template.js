@@ -287,22 +287,7 @@ function view(model) {
                   >`,
             )}`
           : 'not used by a campaign',
-      actions:
-        may('write') &&
-        html` ${model.isDirty && html`<span class="status warn">not saved</span>`}
-          ${x.steps[model.step]?.type === 'auto_email' && button('Send to me', () => test(model))}${
-            !isNew &&
-            html`${button('History', () =>
-              openHistory('sequence-templates', nameOf(x), model.path),
-            )}${button('Delete…', () => deleteTemplate(model), 'danger')}`
-          }<button
-            class="button primary"
-            type="button"
-            ?disabled=${!model.isDirty || model.isBusy}
-            @click=${() => save(model)}
-          >
-            Save
-          </button>`,
+      actions: may('write') && headingActions(model),
     })}
     ${model.problem && html`<p class="notice bad" role="alert">${model.problem}</p>`}
     ${
@@ -340,28 +325,51 @@ function view(model) {
                 editor(model),
               )}${section('What they receive', receives(model))}
             </div>
-            ${section(
-              'Timeline',
-              graph({
-                nodes: x.steps.map((/** @type {Item} */ step, /** @type {number} */ i) => ({
-                  index: i,
-                  label: step.title || words(step.type),
-                  isTask: step.type !== 'auto_email',
-                  at: model.texts.find((/** @type {Item} */ s) => s.index === i)?.due_at || null,
-                })),
-                edges: x.transitions.map((/** @type {Item} */ e) => ({
-                  from: e.from_step_index,
-                  to: e.to_step_index,
-                  label: delay(e),
-                })),
-                selected: model.step,
-                onSelect: (index) => select(model, index),
-              }),
-              soft('for a sequence that starts now'),
-            )}`
+            ${timeline(model)}`
     }
   </div>`;
 }
+
+/** @param {Item} model */
+function headingActions(model) {
+  const { template: x, isNew } = model;
+  return html` ${model.isDirty && html`<span class="status warn">not saved</span>`}
+    ${x.steps[model.step]?.type === 'auto_email' && button('Send to me', () => test(model))}${
+      !isNew &&
+      html`${button('History', () =>
+        openHistory('sequence-templates', nameOf(x), model.path),
+      )}${button('Delete…', () => deleteTemplate(model), 'danger')}`
+    }<button
+      class="button primary"
+      type="button"
+      ?disabled=${!model.isDirty || model.isBusy}
+      @click=${() => save(model)}
+    >
+      Save
+    </button>`;
+}
+
+/** When each step happens. @param {Item} model */
+const timeline = (model) =>
+  section(
+    'Timeline',
+    graph({
+      nodes: model.template.steps.map((/** @type {Item} */ step, /** @type {number} */ i) => ({
+        index: i,
+        label: step.title || words(step.type),
+        isTask: step.type !== 'auto_email',
+        at: model.texts.find((/** @type {Item} */ s) => s.index === i)?.due_at || null,
+      })),
+      edges: model.template.transitions.map((/** @type {Item} */ e) => ({
+        from: e.from_step_index,
+        to: e.to_step_index,
+        label: delay(e),
+      })),
+      selected: model.step,
+      onSelect: (index) => select(model, index),
+    }),
+    soft('for a sequence that starts now'),
+  );
 
 /** @param {Item} model */
 const start = (model) =>
@@ -520,6 +528,37 @@ function removeStep(model) {
   });
 }
 
+/** How long a step waits. @param {Item} model @param {Item} e the transition @param {number} at the step */
+function waitFields(model, e, at) {
+  const { template: x } = model;
+  const wait = formOf(e, model, `transitions[${x.transitions.indexOf(e)}].`);
+  return html`<div class="columns">
+    ${field(
+      {
+        ...wait,
+        values: { ...e, from_step_index: String(e.from_step_index) },
+        set: (/** @type {string} */ name, /** @type {string} */ v) => wait.set(name, Number(v)),
+      },
+      {
+        name: 'from_step_index',
+        label: 'After step',
+        required: true,
+        options: x.steps
+          .map((/** @type {Item} */ s, /** @type {number} */ i) => ({
+            value: String(i),
+            label: `${i + 1} ${s.title || words(s.type)}`,
+          }))
+          .filter((/** @type {Item} */ o) => o.value !== String(at)),
+      },
+    )}
+    ${field(wait, { name: 'pre_check_delay', label: 'Wait', type: 'number' })}${field(wait, {
+      name: 'pre_check_time_unit',
+      label: 'Unit',
+      options: optionsOf(units),
+    })}
+  </div>`;
+}
+
 /** @param {Item} model */
 function editor(model) {
   const { template: x, step: at } = model;
@@ -536,34 +575,7 @@ function editor(model) {
         options: optionsOf(types),
       })}${field(form, { name: 'title' })}
     </div>
-    ${incoming.map((/** @type {Item} */ e) => {
-      const wait = formOf(e, model, `transitions[${x.transitions.indexOf(e)}].`);
-      return html`<div class="columns">
-        ${field(
-          {
-            ...wait,
-            values: { ...e, from_step_index: String(e.from_step_index) },
-            set: (/** @type {string} */ name, /** @type {string} */ v) => wait.set(name, Number(v)),
-          },
-          {
-            name: 'from_step_index',
-            label: 'After step',
-            required: true,
-            options: x.steps
-              .map((/** @type {Item} */ s, /** @type {number} */ i) => ({
-                value: String(i),
-                label: `${i + 1} ${s.title || words(s.type)}`,
-              }))
-              .filter((/** @type {Item} */ o) => o.value !== String(at)),
-          },
-        )}
-        ${field(wait, { name: 'pre_check_delay', label: 'Wait', type: 'number' })}${field(wait, {
-          name: 'pre_check_time_unit',
-          label: 'Unit',
-          options: optionsOf(units),
-        })}
-      </div>`;
-    })}
+    ${incoming.map((/** @type {Item} */ e) => waitFields(model, e, at))}
     <div class="columns">
       ${
         incoming.length === 0 &&
