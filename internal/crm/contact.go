@@ -117,7 +117,9 @@ func (x *CRM) checkContact(tx *store.Tx, before, c *Contact, p *fault.Problems) 
 	if before != nil {
 		had = append(slices.Clip(before.OtherEmails), string(before.Email))
 		left := slices.DeleteFunc(slices.Clone(had), c.hasAddress)
-		c.DoNotContact = c.DoNotContact || x.IsCovered(tx, left) // who has said no at an address that goes has still said no
+		if !before.DoNotContact && x.IsCovered(tx, left) { // who has said no at an address that goes has still said no
+			c.DoNotContact = true
+		}
 	}
 	for _, email := range append(slices.Clip(c.OtherEmails), string(c.Email)) { // also those of roles, which may be erased
 		isNew := !slices.ContainsFunc(had, func(other string) bool { return address.Key(other) == address.Key(email) })
