@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -366,13 +367,13 @@ func showImport(c *cobra.Command, entity string, r admin.ImportResult) error {
 			showChanges(w, r.Changes)
 		}
 	})
-	onExisting, _ := c.Flags().GetString("on-existing")
+	isThere := slices.ContainsFunc(r.Problems, func(p rows.Problem) bool { return strings.HasSuffix(p.Message, rows.SkipsExisting) })
 	switch {
 	case err == nil && len(r.Questions) > 0:
 		return asked(r.Questions)
 	case err == nil && r.Failed != "":
 		return fmt.Errorf("the import stopped early: %s; %d rows were added and %d updated before and are kept", r.Failed, r.Added, r.Updated)
-	case err != nil || r.Added+r.Updated+r.Unchanged > 0 || r.Skipped > 0 && onExisting == "skip":
+	case err != nil || r.Added+r.Updated+r.Unchanged > 0 || isThere:
 		return err
 	case r.Skipped == 0:
 		return errors.New("the file contains no rows; nothing was imported")

@@ -226,6 +226,13 @@ func TestImportQuestions(t *testing.T) {
 		d.run("import", "contacts", "words.csv", "--org", "Acme", "--map", "Remark=opt_out_status").withoutProgress().
 			reports("warning: column \"Remark\" was read for opt-outs only\n").says("Imported contacts: 0 added, 1 updated, 1 unchanged, 0 skipped, 0 values dropped\n")
 		d.hasRecords("contacts", imported("contacts", `"email": "ada@x.example", "custom_field_since": "2025-04-03", "do_not_contact": true`), imported("contacts", `"email": "bo@x.example"`))
+		// A file all of whose rows were skipped was imported before, if that is why, and else is a failure.
+		d.write("bad.csv", "Email,Title\nnobody,CEO\n")
+		d.run("import", "contacts", "words.csv", "--org", "Acme", "--map", "Remark=", "--on-existing", "skip").withoutProgress().reports("2 rows, first line 2: there is such a contact already, and on_existing is skip\n").says("Imported contacts: 0 added, 0 updated, 2 skipped, 0 values dropped\n")
+		bad := d.run("import", "contacts", "bad.csv", "--org", "Acme", "--on-existing", "skip").withoutProgress()
+		if bad.status != 1 || !strings.Contains(bad.stderr, "no row of the file is valid") {
+			t.Errorf("%s\nexits with %d: %s", bad.what, bad.status, bad.stderr)
+		}
 	})
 }
 

@@ -55,6 +55,9 @@ func TestOtherAddresses(t *testing.T) {
 		imported(t, app, org, "contacts", "Email,Phone\nada@x.example,"+cell+"\n", "").Has(200, `{"data": {"added": 1}}`)
 		org.Read.Post("/v1/contacts/list", nil).Has(200, `{"data": [`+want+`]}`)
 	}
+	// Accounts have one number, so that the cell stays as it is.
+	imported(t, app, org, "accounts", "Name,Phone\nAcme,030 1234567; 0171 7654321\n", "").Has(200, `{"data": {"added": 1, "values_dropped": 0}}`)
+	org.Read.Post("/v1/accounts/list", nil).Has(200, `{"data": [{"phone_number": "030 1234567; 0171 7654321"}]}`)
 	// Who has opted out with one of them has opted out.
 	imported(t, app, org, "contacts", "Name,Work email,Personal email,Unsubscribed\nEve Oz,eve@acme.example,eve@home.example,yes\n", "")
 	if list := org.Read.Post("/v1/suppressions/list", `{"sort": "email"}`).Is(200).Column("email"); fmt.Sprint(list) != "[eve@acme.example eve@home.example]" {

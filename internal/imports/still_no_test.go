@@ -50,8 +50,8 @@ func TestOptOutsInEveryForm(t *testing.T) {
 			return strings.Join(lines, "\n")
 		}, out: []string{"Ann", "Cem"}, in: []string{"Ben", "Dora"}},
 		"a status with more": {file: func(*apptest.Org) string {
-			return "First Name,Email,Status\nAnn,ann@x.example,Unsubscribed (2024-05-01)\nBen,ben@x.example,\"bounced, unsubscribed\"\nCem,cem@x.example,Subscribed (2024)\n"
-		}, options: `, "mapping": {"Status": "opt_out_status"}`, out: []string{"Ann", "Ben"}, in: []string{"Cem"}},
+			return "First Name,Email,Status\nAnn,ann@x.example,Unsubscribed (2024-05-01)\nBen,ben@x.example,\"bounced, unsubscribed\"\nCem,cem@x.example,Subscribed (2024)\nDora,dora@x.example,Unsubscribed: no\n"
+		}, options: `, "mapping": {"Status": "opt_out_status"}`, out: []string{"Ann", "Ben"}, in: []string{"Cem", "Dora"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			app := apptest.New(t)
@@ -119,6 +119,11 @@ func TestSkippedOptOuts(t *testing.T) {
 	if isReachable(org, "Ann") || !isReachable(org, "Ben") {
 		t.Error("Ann is reachable, or Ben is not")
 	}
+	// By an id of another system that is nobody else's.
+	run("ID,First Name,Last Name\n7,Dora,Delta\n", `{"entity": "contacts"}`)
+	if got := run("ID,First Name,Last Name,Email,Unsubscribed\n7,Dora,Delta,dora at home,yes\n", `{"entity": "contacts", "on_bad_value": "skip_row"}`); counts(got) != "1 0 0 1" || isReachable(org, "Dora") {
+		t.Errorf("Dora is reachable: %s", got.Body)
+	}
 	ids := org.Write.Post("/v1/contacts/list", `{"sort": "first_name"}`).Is(200).Column("id")
 	cem := org.Write.Post("/v1/contacts", `{"first_name": "Cem", "last_name": "Beta"}`).Is(201).ID()
 	org.Write.Post("/v1/contacts/"+ids[1]+"/merge", map[string]any{"ids": []string{cem}}).Is(200)
@@ -139,6 +144,13 @@ func TestConfirmedOptOuts(t *testing.T) {
 		},
 		"an update of something else": func(_ *apptest.App, org *apptest.Org, id string) {
 			org.Write.Patch("/v1/contacts/"+id, `{"title": "CEO"}`).Is(200)
+		},
+		"a bulk change": func(app *apptest.App, org *apptest.Org, _ string) {
+			org.Write.Post("/v1/contacts/bulk", `{"filters": [{"field": "first_name", "condition": "is", "value": "Ann"}], "set": {"do_not_contact": true}}`).Is(202)
+			app.Work()
+		},
+		"a batch": func(_ *apptest.App, org *apptest.Org, id string) {
+			org.Write.Post("/v1/contacts/batch", `{"records": [{"id": "`+id+`", "do_not_contact": true}]}`).Is(200)
 		},
 		"a skipped row": func(app *apptest.App, org *apptest.Org, _ string) {
 			imported(t, app, org, "contacts", "First Name,Email,Unsubscribed\nAnn,ann@x.example,yes\n", `, "on_existing": "skip"`)

@@ -72,7 +72,7 @@ func saysOptOut(text string) bool {
 	if isOptOutWord(text) {
 		return true
 	}
-	const apart = ",;|()[]:"
+	const apart = ",;|()[]"
 	if len(text) > 2*longestOptOutWord || !strings.ContainsAny(text, apart) {
 		return false
 	}

@@ -337,8 +337,8 @@ func areDistinct(values []string, key func(string) string) bool {
 // changed the record, or works with the person.
 var othersParts = []string{
 	"owner", "createdby", "modifiedby", "updatedby", "changedby", "addedby", "importedby", "assign", "responsible", "accountmanager", "salesrep", "salesperson", "manager", "assistant",
-	"referr", "agent", "user", "sender",
-	"besitzer", "inhaber", "eigentumer", "eigentuemer", "erstellt", "geandert", "geaendert", "angelegt", "bearbeit", "zugewiesen", "verantwortlich", "zustandig", "zustaendig",
+	"referr", "sender",
+	"besitzer", "eigentumer", "eigentuemer", "erstellt", "geandert", "geaendert", "angelegt", "bearbeit", "zugewiesen", "verantwortlich", "zustandig", "zustaendig",
 	"betreuer", "assistent", "vorgesetzt",
 	"proprietaire", "creepar", "modifiepar", "attribue", "responsable", "propietario", "creadopor", "modificadopor", "asignado", "encargado",
 }

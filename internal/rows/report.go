@@ -167,6 +167,9 @@ func (p *Problems) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// SkipsExisting ends the message about a row that an import skips because its record exists.
+const SkipsExisting = "on_existing is skip"
+
 // shorten cuts a text from a file, and replaces what is not text.
 func shorten(s string) string { return shortenTo(s, maxShown) }
 

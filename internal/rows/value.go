@@ -26,7 +26,8 @@ type Target struct {
 	// Status says that only words such as unsubscribed mean yes, and everything else says nothing.
 	Status bool
 
-	thisYear int
+	thisYear   int
+	manyPhones bool // a cell may have several numbers, because the records keep further ones
 }
 
 func (t *Target) target() *Target { return t }
@@ -68,7 +69,7 @@ func (t *Target) fromText(text string, s Style) (v shape.Value, dropped []Droppe
 	isName := t.Field.IsLine()
 	if t.Field.Type == shape.TypeText && !t.Field.Long && !strings.Contains(t.Field.Format, "email") {
 		values := strings.Split(bare, valuesApart)
-		if t.isPhone() && len(values) == 1 {
+		if t.manyPhones && len(values) == 1 {
 			values = phonesIn(bare)
 		}
 		for _, other := range values[1:] {
