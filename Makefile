@@ -79,7 +79,6 @@ fuzz: ## run each fuzz test for FUZZ_TIME
 	go test ./internal/rows -run '^$$' -fuzz FuzzEscapeFormula -fuzztime $(FUZZ_TIME)
 	go test ./internal/filter -run '^$$' -fuzz FuzzCompile -fuzztime $(FUZZ_TIME)
 	go test ./index -run '^$$' -fuzz FuzzAgreement -fuzztime $(FUZZ_TIME)
-	go test ./internal/research/offline -run '^$$' -fuzz FuzzResearch -fuzztime $(FUZZ_TIME)
 	go test ./internal/research/openai -run '^$$' -fuzz FuzzAnswer -fuzztime $(FUZZ_TIME)
 	go test ./internal/webhook -run '^$$' -fuzz FuzzCheckURL -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
 	go test ./internal/planner -run '^$$' -fuzz FuzzPlan -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x

@@ -152,8 +152,8 @@ func TestDemo(t *testing.T) {
 		t.Errorf("the demo has %d contacts in %d accounts, want a few hundred in some dozen", contacts, accounts)
 	}
 	for filter, what := range map[string]string{
-		`{"field": "source", "condition": "is", "value": "tam_import"}`:      "was imported",
-		`{"field": "custom_field_hiring", "condition": "is", "value": true}`: "was found to be hiring",
+		`{"field": "source", "condition": "is", "value": "tam_import"}`:                "was imported",
+		`{"field": "custom_field_products", "condition": "is", "value": "Salesforce"}`: "was found to use Salesforce",
 	} {
 		if n := d.total(d.key, "accounts", `{"filters": [`+filter+`]}`); n == 0 {
 			t.Errorf("no account of the demo %s", what)

@@ -49,13 +49,13 @@ type requestedPreview struct {
 
 // marketRequests returns requests with several thousand members each, without their request_id.
 func (m *previewKills) marketRequests(s *server) []string {
-	signal := s.id(s.do(http.StatusCreated, m.key, "POST", "/v1/fields", `{"entity": "accounts", "key": "ai", "data_type": "boolean", "ai": {"question": "Is it?"}}`))
+	signal := s.id(s.do(http.StatusCreated, m.key, "POST", "/v1/fields", `{"entity": "accounts", "key": "ai", "data_type": "text", "ai": {"question": "What is its name?", "field": "name"}}`))
 	return []string{
 		`"company_filters": {}`,
 		`"company_filters": {}, "exclude_companies_without_titles": true, "contact_filters": {"exclude_keywords": ["manager"]},
 			"search_input": {"sorting_rules": ["-employee_count"], "grouping_rule": {"field": "industry"}, "exclude_companies_in_tam": true}`,
 		`"company_filters": {"filtering_rules": {"filters": [{"field": "employee_count", "condition": "greater_than", "value": 5}]}},
-			"qualifier_signal_id": "` + signal + `", "qualifier_rule": {"value": true}`,
+			"qualifier_signal_id": "` + signal + `", "qualifier_rule": {"operator": "contains", "value": "a"}`,
 	}
 }
 

@@ -51,8 +51,8 @@ func (p *place) importer(s *server, name string, previews int) *importer {
 		o.tags[id] = name
 		return id
 	}
-	signal := s.id(s.do(http.StatusCreated, key, "POST", "/v1/fields", `{"entity": "accounts", "key": "large", "data_type": "boolean", "ai": {"question": "Does it have more than 3 employees?"}}`))
-	rest := []string{`"qualifier_signal_id": "` + signal + `", "qualifier_rule": {"value": true}`, `"search_input": {"max_candidates": 150}`}
+	signal := s.id(s.do(http.StatusCreated, key, "POST", "/v1/fields", `{"entity": "accounts", "key": "called", "data_type": "text", "ai": {"question": "What is its name?", "field": "name"}}`))
+	rest := []string{`"qualifier_signal_id": "` + signal + `", "qualifier_rule": {"operator": "contains", "value": "e"}`, `"search_input": {"max_candidates": 150}`}
 	for i := range previews {
 		o.ask(s, i, fmt.Sprintf(`"company_filters": {}, "tag_ids": [%q], "contact_tag_ids": [%q], %s`, tag(fmt.Sprint("Tag ", i), "account"), tag(fmt.Sprint("Tag ", i), "contact"), rest[i]))
 	}
@@ -151,7 +151,7 @@ func (o *importer) inspect() (said string, over bool) {
 		for _, c := range history {
 			changes = append(changes, c.Change+" by "+c.Operation)
 		}
-		if isNew && len(tags) == 0 || entity == "accounts" && (!isNew && fields["name"] != "Known" || source != "" && len(o.asked) == 1 && fields["custom_field_large"] != true) {
+		if isNew && len(tags) == 0 || entity == "accounts" && (!isNew && fields["name"] != "Known" || source != "" && len(o.asked) == 1 && !strings.Contains(strings.ToLower(fmt.Sprint(fields["custom_field_called"])), "e")) {
 			t.Errorf("%s %s: %v %v", entity, source, fields, tags)
 		}
 		slices.Sort(tags)

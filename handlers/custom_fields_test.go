@@ -204,7 +204,7 @@ func TestFieldRules(t *testing.T) {
 		"data_type": "number", "allowed_values": [], "personal": true, "ai": null}, "meta": {"timestamp": "<time>"}}`)
 	ai := org.Admin.Post("/v1/fields", `{"entity": "accounts", "key": "fleet", "label": "  Fleet & Co ", "data_type": "enum", "allowed_values": ["big", "small", "big"],
 		"ai": {"question": "Do they have vans?"}}`).Is(201, `{"data": {"id": "<id>", "created_at": "<time>", "updated_at": "<time>", "entity": "accounts", "key": "fleet",
-		"label": "  Fleet & Co ", "data_type": "enum", "allowed_values": ["big", "small"], "personal": true, "ai": {"question": "Do they have vans?"}}, "meta": {"timestamp": "<time>"}}`).ID()
+		"label": "  Fleet & Co ", "data_type": "enum", "allowed_values": ["big", "small"], "personal": true, "ai": {"question": "Do they have vans?", "field": null}}, "meta": {"timestamp": "<time>"}}`).ID()
 	before := org.Dump()
 	for _, c := range []struct{ body, message string }{
 		{`{"key": "x", "data_type": "text"}`, "entity: required"},
@@ -235,6 +235,12 @@ func TestFieldRules(t *testing.T) {
 		{`{"entity": "accounts", "key": "x", "data_type": "text", "ai": {"question": ""}}`, "ai.question: required"},
 		{`{"entity": "accounts", "key": "x", "data_type": "text", "ai": true}`, "ai: must be an object"},
 		{`{"entity": "accounts", "key": "x", "data_type": "text", "ai": {"question": "a", "model": "b"}}`, "ai.model: unknown field"},
+		{`{"entity": "accounts", "key": "x", "data_type": "text", "ai": {"question": "a", "field": "shoes"}}`, "ai.field: \"shoes\" is not a field of companies that answers a text; these do: id, name, website, industry"},
+		{`{"entity": "accounts", "key": "x", "data_type": "text", "ai": {"question": "a", "field": "keywords"}}`, "ai.field: \"keywords\" is not a field of companies that answers a text"},
+		{`{"entity": "accounts", "key": "x", "data_type": "text", "ai": {"question": "a", "field": "description"}}`, "ai.field: \"description\" is not a field"},
+		{`{"entity": "accounts", "key": "x", "data_type": "number", "ai": {"question": "a", "field": "name"}}`, "these do: employee_count, annual_revenue, founded_year"},
+		{`{"entity": "accounts", "key": "x", "data_type": "boolean", "ai": {"question": "a", "field": "name"}}`, "ai.field: no field of companies answers a boolean"},
+		{`{"entity": "accounts", "key": "x", "data_type": "date", "ai": {"question": "a", "field": "founded_year"}}`, "ai.field: no field of companies answers a date"},
 		{`{"entity": "accounts", "key": "x", "data_type": "text", "required": true}`, "required: unknown field"},
 	} {
 		t.Run(c.message, func(t *testing.T) {

@@ -152,7 +152,7 @@ func TestPreviewOfEverything(t *testing.T) {
 	b.shows("Prepare a Preview of all companies?")
 	b.click("dialog button", "Cancel")
 	b.until(`!document.querySelector('dialog') && location.pathname === '/app/market'`)
-	b.choose("[data-field=ask]", "hiring")
+	b.choose("[data-field=ask]", "products")
 	b.click("button", "Prepare Preview")
 	b.shows("Choose the answer that a company must have.")
 

@@ -69,7 +69,7 @@ func TestChoices(t *testing.T) {
 	b.until(fmt.Sprintf(`location.search === '?f=tags:is:%s' && document.querySelector('.chip.on').innerText.includes('Chosen')`, tag))
 
 	b.visit("/market")
-	b.choose("[data-field=ask]", "hiring")
+	b.choose("[data-field=ask]", "products")
 	b.until(`document.querySelector('[data-field=answer]').selectedOptions[0].text === 'Choose…'`)
 	b.check()
 }

@@ -59,7 +59,8 @@ type Field struct {
 
 // AI defines how research fills a field.
 type AI struct {
-	Question string `json:"question" rule:"required"`
+	Question string     `json:"question" rule:"required"`
+	Field    shape.Text `json:"field" doc:"The field of a company in the catalog that answers the question, such as technologies. Its type must fit. Without a model, only questions with a field are answered."`
 }
 
 // Custom returns the definition of the field in records.
@@ -136,11 +137,46 @@ func (c *CRM) checkField(tx *store.Tx, before, f *Field, p *fault.Problems) erro
 	}
 	if f.AI != nil && string(f.Entity) != c.Accounts.Entity && !p.Has("entity") {
 		p.Invalid("ai", "not allowed for %s, only for accounts", f.Entity)
+	} else {
+		c.checkAnswering(before, f, p)
 	}
 	if before != nil {
 		return c.checkRemoved(tx, before, f)
 	}
 	return c.checkFieldCount(tx, f, p)
+}
+
+// answering are the types of the fields of a company that can answer a question of a type.
+var answering = map[DataType][]shape.Type{
+	TextField:        {shape.TypeText},
+	NumberField:      {shape.TypeNumber},
+	BooleanField:     {shape.TypeBoolean},
+	DateField:        {shape.TypeDate},
+	EnumField:        {shape.TypeText, shape.TypeEnum},
+	MultiSelectField: {shape.TypeText, shape.TypeEnum, shape.TypeMulti},
+}
+
+// checkAnswering refuses a field of companies that cannot answer the question of a field.
+func (c *CRM) checkAnswering(before, f *Field, p *fault.Problems) {
+	const path = "ai.field"
+	isNew := f.AI != nil && f.AI.Field != "" && (before == nil || before.AI == nil || before.AI.Field != f.AI.Field)
+	if !isNew || p.Has(path) || answering[f.DataType] == nil {
+		return
+	}
+	key := string(f.AI.Field)
+	var fitting []string
+	for _, own := range c.hooks.ListOf("companies").Fields {
+		if slices.Contains(answering[f.DataType], own.Type) && own.MaxLen <= shape.MaxText {
+			fitting = append(fitting, own.Key)
+		}
+	}
+	switch {
+	case slices.Contains(fitting, key):
+	case len(fitting) == 0:
+		p.Invalid(path, "no field of companies answers a %s", f.DataType)
+	default:
+		p.Invalid(path, "%s is not a field of companies that answers a %s; these do: %s", shape.Quote(key), f.DataType, strings.Join(fitting, ", "))
+	}
 }
 
 // checkFieldCount refuses one more field than an entity may have.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -24,8 +24,10 @@ const (
 	DefaultCompanies = 20_000
 	peoplePerCompany = 3
 
-	// hiringField is the key of the custom field that research answers for each company of a Preview.
-	hiringField = "hiring"
+	// productsField is the key of the custom field that research answers for each company of a Preview.
+	productsField = "products"
+	// wantedProduct is the answer that the companies of a Preview must have.
+	wantedProduct = "Salesforce"
 )
 
 // marketRequest describes the market that the demo is interested in, and the people there.
@@ -41,7 +43,7 @@ const marketRequest = `{"request_id": %q,
 // imported.
 const (
 	previewCountry = "Germany"
-	importCountry  = "Austria"
+	importCountry  = "France"
 )
 
 // The request ids of the Previews. They are fixed, so that a second run finds the same Previews.
@@ -52,8 +54,7 @@ const (
 
 // isInMarket reports whether a company matches marketRequest in previewCountry.
 func isInMarket(c *catalog.Company) bool {
-	return c.Country == previewCountry && c.EmployeeCount.Float > 50 && c.Website != "" &&
-		strings.Contains(string(c.Description), "It is hiring")
+	return c.Country == previewCountry && c.EmployeeCount.Float > 50 && c.Website != "" && slices.Contains(c.Technologies, wantedProduct)
 }
 
 // fillMarket generates a catalog, unless there is one of at least that size. Meanwhile /readyz reports how
@@ -181,8 +182,8 @@ func previewMarket(
 		signal, rule := "null", "null"
 		fields, _, err := s.CRM.ListFields(tx, "accounts")
 		for _, f := range fields {
-			if f.Key == hiringField && f.AI != nil {
-				signal, rule = fmt.Sprintf("%q", f.ID), `{"value": true}`
+			if f.Key == productsField && f.AI != nil {
+				signal, rule = fmt.Sprintf("%q", f.ID), fmt.Sprintf(`{"operator": "contains", "value": %q}`, wantedProduct)
 			}
 		}
 		if err != nil {

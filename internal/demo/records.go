@@ -39,8 +39,9 @@ func fillOrganization(c *creator, s *service.Service, org organization) {
 		create(c, s.CRM.Fields.Create, fields)
 	}
 	field("accounts", "tier", "Tier", "enum", map[string]any{"allowed_values": tiers})
-	field("accounts", hiringField, "Hiring", "boolean", map[string]any{
-		"ai": map[string]any{"question": "Is the company hiring?"},
+	field("accounts", productsField, "Products", "multi_select", map[string]any{
+		"allowed_values": []string{"HubSpot", wantedProduct, "SAP", "Slack", "Zendesk"},
+		"ai":             map[string]any{"question": "Which of the products that we connect to does the company use?", "field": "technologies"},
 	})
 	field("contacts", "languages", "Languages", "multi_select", map[string]any{"allowed_values": languages})
 

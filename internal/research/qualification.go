@@ -16,6 +16,7 @@ type Question struct {
 	Text    string
 	Type    crm.DataType
 	Allowed []string // the values of an enum or a multi_select
+	Field   string   // the field of a company that answers the question, or ""
 }
 
 // Qualification is a provider's answer about one company, or the reason why there is no answer.
@@ -25,7 +26,7 @@ type Qualification struct {
 	Evidence   shape.Text   `json:"evidence" rule:"optional" doc:"What the answer relies on."`
 	Source     shape.Text   `json:"source" rule:"optional" doc:"Who gave the answer."`
 	Status     shape.Text   `json:"status" rule:"optional,enum=failed|unanswered"`
-	Reason     shape.Text   `json:"reason" rule:"optional" doc:"Why there is no answer, such as not_in_catalogue, ambiguous, question_not_understood, needs_todays_date, not_known, no_answer, invalid_answer, answer_too_large, cut_off, refused, timeout, connection_broken, provider_not_configured, provider_unreachable or http_ with a status."`
+	Reason     shape.Text   `json:"reason" rule:"optional" doc:"Why there is no answer, such as not_in_catalogue, question_not_answerable, not_known, no_answer, invalid_answer, answer_too_large, cut_off, refused, timeout, connection_broken, provider_not_configured, provider_unreachable or http_ with a status."`
 }
 
 // The statuses of a Qualification without an answer. With an answer, the status is empty.

@@ -21,7 +21,7 @@ func (c *Config) researcher(log *slog.Logger, now func() time.Time) tam.Research
 	r := c.Research
 	switch {
 	case r.Provider == catalogProvider:
-		return offline.New()
+		return offline.Fields{}
 	case r.Provider == openAIProvider && c.missingForResearch() == "":
 		return openai.New(openai.Options{
 			BaseURL: r.BaseURL, Model: r.Model, APIKey: os.Getenv(r.APIKeyEnv), Timeout: r.Timeout, Log: log, Now: now,

@@ -60,7 +60,7 @@ func (t *TAM) findQualifier(tx *store.Tx, r *PreviewRequest, named *resolved, p 
 		p.Invalid(rulePath+".value", "%s", why)
 	}
 	named.Signal = &Signal{ID: doc.ID, Name: field.Label, Question: field.AI.Question, DataType: string(field.DataType), Rule: rule}
-	named.Allowed = field.AllowedValues
+	named.Allowed, named.Field = field.AllowedValues, string(field.AI.Field)
 	return nil
 }
 

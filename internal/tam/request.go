@@ -79,6 +79,8 @@ type resolved struct {
 	Signal *Signal        `json:"signal,omitzero"`
 	// Allowed are the allowed values of the signal's field.
 	Allowed []string `json:"allowed,omitempty"`
+	// Field is the field of a company that answers the signal's question, if one does.
+	Field string `json:"field,omitempty"`
 }
 
 // resolvedView has the rules of a view, and the path in the request that refers to it.

@@ -21,5 +21,5 @@ type Researcher interface {
 
 // question returns what a request asks about companies.
 func (named *resolved) question() research.Question {
-	return research.Question{Text: named.Signal.Question, Type: crm.DataType(named.Signal.DataType), Allowed: named.Allowed}
+	return research.Question{Text: named.Signal.Question, Type: crm.DataType(named.Signal.DataType), Allowed: named.Allowed, Field: named.Field}
 }

@@ -35,7 +35,7 @@ tag=$(post /v1/tags '{"name": "Champion", "color": "green", "object_type": "cont
 post /v1/tags '{"name": "Target", "color": "red", "object_type": "account"}' >/dev/null
 post /v1/fields '{"entity": "contacts", "key": "tier", "label": "Tier", "data_type": "enum", "allowed_values": ["gold", "silver"]}' >/dev/null
 post /v1/fields '{"entity": "accounts", "key": "revenue", "label": "Revenue", "data_type": "number"}' >/dev/null
-field=$(post /v1/fields '{"entity": "accounts", "key": "hiring", "label": "Hiring", "data_type": "boolean", "ai": {"question": "Is the company hiring?"}}' | id id)
+field=$(post /v1/fields '{"entity": "accounts", "key": "products", "data_type": "multi_select", "allowed_values": ["Salesforce", "SAP"], "ai": {"question": "Which of these does it use?", "field": "technologies"}}' | id id)
 account=$(post /v1/accounts '{"name": "Initech", "website": "initech.example", "employee_count": 250, "custom_field_revenue": 12.5}' | id id)
 post /v1/accounts '{"name": "Umbrella", "notes": "Met at the fair."}' >/dev/null
 bill=$(post /v1/contacts '{"account_id": "'"$account"'", "first_name": "Bill", "last_name": "Lumbergh", "email": "bill@initech.example", "title": "VP Operations", "tags": ["'"$tag"'"], "custom_field_tier": "gold"}' | id id)
@@ -48,7 +48,7 @@ post /v1/account-views '{"name": "Large", "filtering_rules": {"filters": [{"fiel
 post /v1/suppressions '{"domain": "blocked.example"}' >/dev/null
 post /v1/webhooks/subscriptions '{"url": "https://hooks.example/in", "triggers": ["contact.created"], "status": "paused"}' >/dev/null
 
-preview=$(post /v1/tam/preview '{"request_id": "7b0f6c5e-3a54-4f43-9a77-0d6f7a4a5a10", "company_filters": {"filtering_rules": {"filters": [{"field": "employee_count", "condition": "greater_than", "value": 10}]}}, "contact_filters": {"include_keywords": ["vp", "head of", "chief"]}, "qualifier_signal_id": "'"$field"'", "qualifier_rule": {"value": true}}' | id preview_id)
+preview=$(post /v1/tam/preview '{"request_id": "7b0f6c5e-3a54-4f43-9a77-0d6f7a4a5a10", "company_filters": {"filtering_rules": {"filters": [{"field": "employee_count", "condition": "greater_than", "value": 10}]}}, "contact_filters": {"include_keywords": ["vp", "head of", "chief"]}, "qualifier_signal_id": "'"$field"'", "qualifier_rule": {"operator": "contains", "value": "SAP"}}' | id preview_id)
 for _ in $(seq 100); do call GET "/v1/tam/preview/$preview" '' | grep -q '"status":"READY"' && break; sleep 0.1; done
 import=$(post "/v1/tam/preview/$preview/import" '' | id operation_id)
 for _ in $(seq 100); do call GET "/v1/tam/imports/$import" '' | grep -q '"status":"completed"' && break; sleep 0.1; done

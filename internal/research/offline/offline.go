@@ -1,15 +1,11 @@
-// Package offline answers Qualifier questions from the catalog alone, without a network. It reads a
-// question once with a fixed grammar of English sentences and applies the result to the fields and
-// the description of many companies. Its only exported type is RuleBased. The grammar is an
-// implementation detail of the package.
+// Package offline answers questions about companies from the catalog alone, without a network. A question is answered by the field
+// of the company that its custom field names.
 package offline
 
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 
 	"prospector/internal/catalog"
 	"prospector/internal/crm"
@@ -19,103 +15,94 @@ import (
 
 // Reasons why there is no answer.
 const (
-	// notInCatalog means that neither a field nor the description contains the answer.
+	// notInCatalog means that the field of the company is empty, or has none of the allowed values.
 	notInCatalog = "not_in_catalogue"
-	// ambiguous means that the data can be read in more than one way.
-	ambiguous = "ambiguous"
-	// notUnderstood means that the grammar does not cover the question.
-	notUnderstood = "question_not_understood"
-	// today means that the answer changes every year, and the catalog does not say how old its data
-	// is.
-	today = "needs_todays_date"
+	// notAnswerable means that no field is said to answer the question.
+	notAnswerable = "question_not_answerable"
 )
 
-// readingsMost bounds the number of cached questions.
-const readingsMost = 256
+// confidence is that of all answers: the catalog says so.
+const confidence = 1
 
-// RuleBased answers from the catalog data of a company and from nothing else. The same company and
-// question always lead to the same answer. A question that it cannot answer with certainty stays
-// unanswered; it never fails. RuleBased is safe for concurrent use.
-type RuleBased struct {
-	mu       sync.RWMutex
-	readings map[string]reading
-}
+// companies describes the fields that answer.
+var companies = shape.Of[catalog.Company]()
 
-// reading is a question that was parsed once and is applied to many companies.
-type reading func(*facts) research.Qualification
-
-// New returns a RuleBased provider.
-func New() *RuleBased { return &RuleBased{readings: map[string]reading{}} }
+// Fields answers from the fields of a company. The same company and question always lead to the same answer.
+type Fields struct{}
 
 // Costly returns false, because an answer takes microseconds.
-func (*RuleBased) Costly() bool { return false }
+func (Fields) Costly() bool { return false }
 
 // Research answers a question about a company. The only error is that of an ended context.
-func (c *RuleBased) Research(ctx context.Context, q research.Question, company *catalog.Company) (research.Qualification, error) {
-	if err := ctx.Err(); err != nil {
-		return research.Qualification{}, err
+func (Fields) Research(ctx context.Context, q research.Question, company *catalog.Company) (research.Qualification, error) {
+	field := companies.Field(q.Field)
+	if field == nil {
+		return unanswered(notAnswerable), ctx.Err()
 	}
-	return c.reading(q)(&facts{c: company}), nil
+	answer := answerOf(q, field.Get(company))
+	if answer.Kind == shape.Null {
+		return unanswered(notInCatalog), ctx.Err()
+	}
+	return research.Qualification{
+		Answer: answer, Confidence: shape.NumberOf(confidence),
+		Evidence: shape.Text(field.Key + ": " + shown(answer)), Source: shape.Text("catalog:" + field.Key),
+	}, ctx.Err()
 }
 
-// reading returns the parsed question from the cache, or parses it.
-func (c *RuleBased) reading(q research.Question) reading {
-	key := string(q.Type) + "\x00" + q.Text + "\x00" + strings.Join(q.Allowed, "\x00")
-	c.mu.RLock()
-	r := c.readings[key]
-	c.mu.RUnlock()
-	if r != nil {
-		return r
-	}
-	r = read(q)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.readings) >= readingsMost {
-		clear(c.readings)
-	}
-	c.readings[key] = r
-	return r
-}
-
-func read(q research.Question) reading {
-	ts, ok := asked(q.Text)
-	if !ok {
-		return nothing(notUnderstood)
-	}
-	switch q.Type {
-	case crm.BooleanField:
-		j := boolean(ts)
-		return func(f *facts) research.Qualification {
-			found := j(f)
-			if found.verdict == open {
-				return unanswered(found.reason)
-			}
-			return found.answer(shape.Value{Kind: shape.Bool, True: found.verdict == yes})
+// answerOf returns the answer that the value of a field gives, or null.
+func answerOf(q research.Question, value any) shape.Value {
+	var texts []string
+	switch value := value.(type) {
+	case shape.Number:
+		if value.Valid && value.Float != 0 { // in a catalog, 0 means unknown
+			return shape.Value{Kind: shape.Num, Text: shape.TextOf(value)}
 		}
-	case crm.NumberField:
-		return numberAsked(ts)
-	case crm.EnumField, crm.MultiSelectField:
-		return choice(ts, slices.Clone(q.Allowed), q.Type == crm.MultiSelectField)
-	case crm.TextField:
-		return textAsked(ts)
+		return shape.Value{Kind: shape.Null}
+	case []string:
+		texts = value
+	default:
+		texts = []string{strings.TrimSpace(shape.TextOf(value))}
 	}
-	return nothing(notInCatalog) // no field of a company is a date
+	if q.Type == crm.EnumField || q.Type == crm.MultiSelectField {
+		texts = allowed(q.Allowed, texts)
+	}
+	switch {
+	case len(texts) == 0 || texts[0] == "":
+		return shape.Value{Kind: shape.Null}
+	case q.Type != crm.MultiSelectField:
+		return text(texts[0])
+	}
+	list := shape.Value{Kind: shape.List}
+	for _, t := range texts {
+		list.Items = append(list.Items, text(t))
+	}
+	return list
 }
 
-func nothing(reason string) reading {
-	return func(*facts) research.Qualification { return unanswered(reason) }
+// allowed returns the allowed values that are among the texts, without regard to case.
+func allowed(values, texts []string) (some []string) {
+	for _, value := range values {
+		if slices.ContainsFunc(texts, func(t string) bool { return shape.Fold(strings.TrimSpace(t)) == shape.Fold(value) }) {
+			some = append(some, value)
+		}
+	}
+	return some
 }
 
-func unanswered(reason string) research.Qualification {
-	return research.Qualification{Status: research.StatusUnanswered, Reason: shape.Text(reason)}
-}
-
-// answer returns a finding as a Qualification with that answer.
-func (f finding) answer(v shape.Value) research.Qualification {
-	return research.Qualification{Answer: v, Confidence: shape.NumberOf(f.confidence), Evidence: shape.Text(f.evidence), Source: shape.Text(f.source)}
+// shown returns an answer as evidence.
+func shown(answer shape.Value) string {
+	if answer.Kind != shape.List {
+		return answer.Text
+	}
+	var texts []string
+	for _, item := range answer.Items {
+		texts = append(texts, item.Text)
+	}
+	return strings.Join(texts, ", ")
 }
 
 func text(s string) shape.Value { return shape.Value{Kind: shape.String, Text: s} }
 
-// literal formats a number as JSON.
-func literal(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+func unanswered(reason shape.Text) research.Qualification {
+	return research.Qualification{Status: research.StatusUnanswered, Reason: reason}
+}

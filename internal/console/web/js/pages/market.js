@@ -188,11 +188,13 @@ const input = (id, label, value, set, placeholder) =>
     />
   </div>`;
 
+/** The question that is asked. @param {Item} model @returns {API['Field'] | undefined} */
+const signalOf = (model) =>
+  model.signals.find((/** @type {API['Field']} */ f) => f.id === model.form.values.ask);
+
 /** The input of the answer. @param {Item} model */
 function answerOf(model) {
-  const signal = model.signals.find(
-    (/** @type {API['Field']} */ f) => f.id === model.form.values.ask,
-  );
+  const signal = signalOf(model);
   if (signal?.data_type === 'boolean') return { required: true, options: yesNo() };
   return signal?.allowed_values.length
     ? { required: true, options: optionsOf(signal.allowed_values) }
@@ -232,7 +234,7 @@ function requestOf(model) {
       ? {
           qualifier_signal_id: ask,
           qualifier_rule: {
-            operator: 'equals',
+            operator: signalOf(model)?.data_type === 'multi_select' ? 'contains' : 'equals',
             value: answer === 'true' ? true : answer === 'false' ? false : answer,
           },
         }

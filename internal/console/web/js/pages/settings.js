@@ -218,9 +218,14 @@ const parts = {
         help: 'values may tell something about a person, so that an erasure lists them',
       },
       {
-        name: 'ai',
+        name: 'ai.question',
         label: 'Question',
         help: 'only of accounts: research for a market fills the field with the answer',
+      },
+      {
+        name: 'ai.field',
+        label: 'Answered by',
+        help: 'the field of companies that has the answer, such as technologies; without one it takes a model',
       },
     ],
     defaults: { entity: 'contacts', data_type: 'text', personal: true },
@@ -440,7 +445,10 @@ async function create(part) {
         );
         for (const name of ['triggers', 'allowed_values'])
           if (typeof body[name] === 'string') body[name] = listOf(body[name]);
-        if (body.ai) body.ai = { question: body.ai };
+        const { 'ai.question': question, 'ai.field': answering } = body;
+        delete body['ai.question'];
+        delete body['ai.field'];
+        if (question || answering) body.ai = { question, field: answering };
         return post(part.path || '', body, { key });
       },
     },
