@@ -97,7 +97,7 @@ func (p *place) kinds() (entities []string) {
 	p.t.Helper()
 	service, _, end := p.open(0)
 	defer end()
-	for _, k := range slices.Concat(service.Kinds.Lists(), service.Sequences.Lists()) {
+	for _, k := range service.Kinds.Lists() {
 		entities = append(entities, k.Entity)
 	}
 	slices.Sort(entities)

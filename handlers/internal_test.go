@@ -38,9 +38,9 @@ func newAPI(t *testing.T, log *bytes.Buffer) *API {
 		t.Fatal(err)
 	}
 	kinds := &record.Set{}
-	users, records := identity.New(st, kinds, identity.Options{}), crm.New(kinds, nil, crm.Hooks{})
+	users, records := identity.New(st, kinds, identity.SessionTimes{}), crm.New(kinds, nil)
 	market, previews, files, operations := catalog.New(nil), tam.NewTables(), imports.NewTables(), operation.New(st, kinds)
-	reach := outreach.New(st, kinds, users, records, outreach.Hooks{})
+	reach := outreach.New(st, kinds, users, records)
 	sequences := sequence.New(st, users, records, reach, sequence.Options{})
 	hooks, err := webhook.New(st, kinds, nil, webhook.Options{})
 	if err != nil {

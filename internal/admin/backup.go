@@ -158,7 +158,7 @@ func count(s *service.Service) (orgs, records int, err error) {
 
 // recordsOf returns the number of records of the organization of a transaction.
 func recordsOf(s *service.Service, tx *store.Tx) (records int) {
-	for _, k := range s.Lists() {
+	for _, k := range s.Kinds.Lists() {
 		records += tx.RecordCount(k.Table())
 	}
 	return records

@@ -143,7 +143,7 @@ func (x *exporter) line(l *exportLine) error {
 
 // isListed reports whether a list shows the records of a table.
 func (x *exporter) isListed(table string) bool {
-	for _, k := range x.service.Lists() {
+	for _, k := range x.service.Kinds.Lists() {
 		if k.Table() == table {
 			return true
 		}
@@ -169,7 +169,7 @@ func (x *exporter) portion(p *store.Portion) error {
 func (x *exporter) table(p *store.Portion) error {
 	name := p.Name()
 	entity, isListed, namesOf := name, false, func(*store.Tx, []byte) ([]byte, error) { return nil, nil }
-	for _, list := range x.service.Lists() {
+	for _, list := range x.service.Kinds.Lists() {
 		if list.Table() != name {
 			continue
 		}

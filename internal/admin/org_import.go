@@ -108,7 +108,7 @@ func (m *orgImport) begin(ctx context.Context, lines *exportReader, in ImportOrg
 			m.portions[lineOf(&portions[i])+portions[i].Name()] = &portions[i]
 		}
 	}
-	for _, list := range m.service.Lists() {
+	for _, list := range m.service.Kinds.Lists() {
 		if p := m.portions[list.Table()]; p != nil {
 			m.portions[list.Entity] = p
 		}
@@ -136,7 +136,7 @@ func renamingOf(s *service.Service, seed []byte) *shape.Renaming {
 			return renamed
 		},
 		IsReference: func(entity, field string) bool {
-			list := s.ListNamed(entity)
+			list := s.Kinds.ListNamed(entity)
 			if list == nil {
 				return false
 			}
@@ -222,7 +222,7 @@ func (m *orgImport) run(ctx context.Context, lines *exportReader) error {
 // countOf returns how many of the lines are records that a list shows.
 func (m *orgImport) countOf(lines []*exportLine) (n int) {
 	for _, l := range lines {
-		if m.service.ListNamed(l.Entity) != nil {
+		if m.service.Kinds.ListNamed(l.Entity) != nil {
 			n++
 		}
 	}

@@ -110,7 +110,7 @@ func emailOf(rec any) string {
 // tableNamed returns the table of a kind of records, which may be given by the name of its list or, as check
 // prints it, of its table. It returns nil if there is none.
 func tableNamed(s *service.Service, name string) (string, store.ShapedTable) {
-	for _, k := range s.Lists() {
+	for _, k := range s.Kinds.Lists() {
 		if k.Entity == name {
 			name = k.Table()
 			break
@@ -122,7 +122,7 @@ func tableNamed(s *service.Service, name string) (string, store.ShapedTable) {
 // restorable returns the tables whose records can be restored, by name.
 func restorable(s *service.Service) map[string]store.ShapedTable {
 	tables := map[string]store.ShapedTable{}
-	for _, k := range s.Lists() {
+	for _, k := range s.Kinds.Lists() {
 		tables[k.Table()] = k.ShapedTable()
 	}
 	for _, t := range s.Identity.UnlistedTables() {

@@ -55,12 +55,6 @@ func (c *CRM) accountRules() record.Rules[Account] {
 			sourceKey(func(a *Account) *Origin { return &a.Origin }),
 			store.TextKey(byLinkedIn, accountLinkedIn).At(address.Version),
 		},
-		AfterUpdate: func(tx *store.Tx, _, after *Account) error {
-			if c.hooks.AccountChanged == nil {
-				return nil
-			}
-			return c.hooks.AccountChanged(tx, after.ID)
-		},
 	}
 }
 

@@ -59,25 +59,15 @@ func (c *CRM) contactRules() record.Rules[Contact] {
 			}
 			return []string{"updated"}
 		},
-		AfterInsert: c.suppressOptOut,
-		AfterUpdate: c.contactUpdated,
-		AfterDelete: func(tx *store.Tx, contact *Contact) error {
-			if c.hooks.ContactDeleted == nil {
-				return nil
-			}
-			return c.hooks.ContactDeleted(tx, contact.ID)
-		},
-		InUse: c.isContactInUse, MayUndo: c.mayUndoContact, TakeBack: c.takeOptOutBack, Confirm: c.confirmOptOut,
+		Changed: c.contactChanged,
+		InUse:   c.isContactInUse, MayUndo: c.mayUndoContact, TakeBack: c.takeOptOutBack, Confirm: c.confirmOptOut,
 		CanMerge: true, SourceOf: func(c *Contact) string { return c.Origin.SourceID },
-		SetsOf: c.hooks.AudiencesOf,
+		SetsOf: func(tx *store.Tx, id uuid.UUID) ([]uuid.UUID, error) { return c.follower.AudiencesOf(tx, id) },
 		MayRestore: func(tx *store.Tx, id uuid.UUID, trashed, restored []byte, force bool) error {
-			return c.joining(tx, id, ContactChange{Before: [][]byte{trashed}, After: restored, SameTime: true, Force: force})
+			return c.follower.ContactJoining(tx, id, ContactChange{Before: [][]byte{trashed}, After: restored, SameTime: true, Force: force})
 		},
 		AfterRestore: func(tx *store.Tx, contact *Contact, audiences []uuid.UUID) error {
-			if c.hooks.ContactRestored == nil {
-				return nil
-			}
-			return c.hooks.ContactRestored(tx, contact.ID, audiences)
+			return c.follower.ContactRestored(tx, contact.ID, audiences)
 		},
 		Match: matchable("contacts", c.hosts), MatchVersion: address.Version,
 		Identifies: func(field, text string) bool {

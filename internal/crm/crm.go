@@ -1,13 +1,12 @@
 // Package crm owns the records that a sales team works with: accounts, contacts, opportunities,
 // tasks and meetings, their tags and custom fields, saved views of accounts, and the suppression
-// list. It knows nothing of the market, of campaigns or of HTTP: other features react to changes
-// through Hooks.
+// list. It knows nothing of the market, of campaigns or of HTTP: other features react to changes of
+// the kinds, and one is the Follower.
 package crm
 
 import (
 	"github.com/google/uuid"
 
-	"prospector/index"
 	"prospector/internal/address"
 	"prospector/internal/duplicate"
 	"prospector/internal/filter"
@@ -31,46 +30,35 @@ type CRM struct {
 	ContactDuplicates *Duplicates[Contact, duplicate.Contact]
 	AccountDuplicates *Duplicates[Account, duplicate.Account]
 
-	hooks  Hooks
-	hosts  *address.Hosts
-	set    *record.Set
-	custom *store.Derived[map[string]*filter.CustomFields]
+	follower Follower
+	hosts    *address.Hosts
+	set      *record.Set
+	custom   *store.Derived[map[string]*filter.CustomFields]
 }
 
-// Hooks let other features react to changes of records, in the same transaction. An error undoes
-// the change. A nil hook is not called.
-type Hooks struct {
-	AccountChanged func(tx *store.Tx, account uuid.UUID) error
-	ContactChanged func(tx *store.Tx, before, after *Contact) error
-	ContactDeleted func(tx *store.Tx, contact uuid.UUID) error
+// Follower is the feature that writes to contacts. What it does runs in the transaction of the change, and an error undoes that.
+type Follower interface {
 	// AudiencesOf returns the audiences that a contact belongs to. ContactRestored gets them when the contact
 	// comes back from the trash.
-	AudiencesOf     func(tx *store.Tx, contact uuid.UUID) ([]uuid.UUID, error)
-	ContactRestored func(tx *store.Tx, contact uuid.UUID, audiences []uuid.UUID) error
+	AudiencesOf(tx *store.Tx, contact uuid.UUID) ([]uuid.UUID, error)
+	ContactRestored(tx *store.Tx, contact uuid.UUID, audiences []uuid.UUID) error
 	// HasMessages reports whether a message to a contact with a later id than since went out, was captured or is in flight.
-	HasMessages func(tx *store.Tx, contact, since uuid.UUID) (bool, error)
-	// IsInSequence reports whether a contact is in a running sequence.
-	IsInSequence func(tx *store.Tx, contact uuid.UUID) (bool, error)
+	HasMessages(tx *store.Tx, contact, since uuid.UUID) (bool, error)
+	// IsRunning reports whether a contact is in a running sequence.
+	IsRunning(tx *store.Tx, contact uuid.UUID) (bool, error)
 	// ContactsMerging is called before contacts are merged into another.
-	ContactsMerging func(tx *store.Tx, into uuid.UUID, contacts []uuid.UUID) error
+	ContactsMerging(tx *store.Tx, into uuid.UUID, contacts []uuid.UUID) error
 	// ContactsMerged is called when contacts are merged into another, before that one gets its new values.
-	ContactsMerged func(tx *store.Tx, into uuid.UUID, contacts []uuid.UUID) error
+	ContactsMerged(tx *store.Tx, into uuid.UUID, contacts []uuid.UUID) error
 	// ContactJoining is called when a contact has been merged with others or restored, with the records that it was
 	// before.
-	ContactJoining func(tx *store.Tx, contact uuid.UUID, change ContactChange) error
-	// FieldChanging is called before the allowed values of a custom field of contacts change, FieldCreated after a field
-	// was created.
-	FieldChanging func(tx *store.Tx, key string, removed []string) error
-	FieldCreated  func(tx *store.Tx, key string) error
-	// TaskClosed is called when an open task is completed, cancelled or deleted. after is nil if it
-	// is deleted.
-	TaskClosed func(tx *store.Tx, task uuid.UUID, after *Task) error
-	// Suppressed is called when a suppression is added, Released when one is removed.
-	Suppressed func(tx *store.Tx, s *Suppression) error
-	Released   func(tx *store.Tx, s *Suppression) error
-	// ListOf returns the kind of records that is called so, such as "contacts", or nil.
-	ListOf func(entity string) *index.Kind
+	ContactJoining(tx *store.Tx, contact uuid.UUID, change ContactChange) error
+	// AccountsMerged is called when accounts have been merged into another.
+	AccountsMerged(tx *store.Tx, accounts []uuid.UUID) error
 }
+
+// Follow lets f follow what happens to contacts. It must be called once, before any record changes.
+func (c *CRM) Follow(f Follower) { c.follower = f }
 
 // ContactChange is a change of a contact that nobody made to the contact itself.
 type ContactChange struct {
@@ -82,13 +70,13 @@ type ContactChange struct {
 
 // New declares the kinds in the set, which must already contain the users. hosts decides which
 // websites identify an account.
-func New(set *record.Set, hosts *address.Hosts, hooks Hooks) *CRM {
-	c := &CRM{Erasures: record.NewErasures(), set: set, hosts: hosts, hooks: hooks}
+func New(set *record.Set, hosts *address.Hosts) *CRM {
+	c := &CRM{Erasures: record.NewErasures(), set: set, hosts: hosts}
 	c.Accounts = addEntity(c, c.accountRules())
 	c.Accounts.List.Hosts = hosts
 	c.Contacts = addEntity(c, c.contactRules())
 	c.Opportunities = addEntity(c, opportunityRules)
-	c.Tasks = addEntity(c, c.taskRules())
+	c.Tasks = addEntity(c, taskRules)
 	c.Meetings = addEntity(c, meetingRules)
 	c.declareDuplicates()
 	c.Tags = record.Add(set, tagRules)

@@ -84,12 +84,6 @@ func (c *CRM) fieldRules() record.Rules[Field] {
 			},
 		}},
 		Check: c.checkField, Entries: "allowed_values", CheckEntry: checkAllowed,
-		AfterInsert: func(tx *store.Tx, f *Field) error {
-			if c.hooks.FieldCreated == nil || string(f.Entity) != c.Contacts.Entity {
-				return nil
-			}
-			return c.hooks.FieldCreated(tx, shape.CustomPrefix+f.Key)
-		},
 		Revive: func(tx *store.Tx, f *Field, _ bool) error {
 			var p fault.Problems
 			if err := c.checkFieldCount(tx, f, &p); err != nil {
@@ -104,8 +98,8 @@ func (c *CRM) fieldRules() record.Rules[Field] {
 			custom := f.Custom()
 			return []record.Loss{record.CustomLoss(string(f.Entity), &custom)}
 		},
-		AfterDelete: func(tx *store.Tx, f *Field) error {
-			if f.Key == "" { // it was damaged, so its values cannot be found
+		Changed: func(tx *store.Tx, f, after *Field) error {
+			if f == nil || after != nil || f.Key == "" { // a damaged one has no key, so its values cannot be found
 				return nil
 			}
 			custom := f.Custom()
@@ -165,7 +159,7 @@ func (c *CRM) checkAnswering(before, f *Field, p *fault.Problems) {
 	}
 	key := string(f.AI.Field)
 	var fitting []string
-	for _, own := range c.hooks.ListOf("companies").Fields {
+	for _, own := range c.set.ListNamed("companies").Fields {
 		if slices.Contains(answering[f.DataType], own.Type) && own.MaxLen <= shape.MaxText {
 			fitting = append(fitting, own.Key)
 		}
@@ -188,14 +182,14 @@ func (c *CRM) checkFieldCount(tx *store.Tx, f *Field, p *fault.Problems) error {
 	return err
 }
 
-// checkRemoved refuses to remove an allowed value that records or dynamic audiences use.
+// Removed returns the allowed values that a field no longer has.
+func (f *Field) Removed(after *Field) []string {
+	return slices.DeleteFunc(slices.Clone(f.AllowedValues), func(v string) bool { return slices.Contains(after.AllowedValues, v) })
+}
+
+// checkRemoved refuses to remove an allowed value that records have.
 func (c *CRM) checkRemoved(tx *store.Tx, before, after *Field) error {
-	var removed []string
-	for _, v := range before.AllowedValues {
-		if slices.Contains(after.AllowedValues, v) {
-			continue
-		}
-		removed = append(removed, v)
+	for _, v := range before.Removed(after) {
 		id, held, err := c.set.FindCustomValue(tx, string(after.Entity), after.ID, v)
 		if err != nil {
 			return err
@@ -205,11 +199,7 @@ func (c *CRM) checkRemoved(tx *store.Tx, before, after *Field) error {
 				"cannot remove %s: a record has this value", shape.Quote(v))
 		}
 	}
-	changed := !slices.Equal(before.AllowedValues, after.AllowedValues)
-	if c.hooks.FieldChanging == nil || !changed || string(before.Entity) != c.Contacts.Entity {
-		return nil
-	}
-	return c.hooks.FieldChanging(tx, shape.CustomPrefix+before.Key, removed)
+	return nil
 }
 
 // customs returns the custom fields of an entity in the transaction's organization.

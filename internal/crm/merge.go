@@ -30,30 +30,15 @@ func (c *CRM) MergeContacts(tx *store.Tx, id uuid.UUID, body MergeBody) (store.D
 			change.Before = append(change.Before, doc.JSON)
 		}
 	}
-	if c.hooks.ContactsMerging != nil {
-		if err := c.hooks.ContactsMerging(tx, id, body.IDs); err != nil {
-			return store.Doc[Contact]{}, err
-		}
+	if err := c.follower.ContactsMerging(tx, id, body.IDs); err != nil {
+		return store.Doc[Contact]{}, err
 	}
-	doc, err := c.Contacts.Merge(tx, id, body.IDs, body.Fields, func() error {
-		if c.hooks.ContactsMerged == nil {
-			return nil
-		}
-		return c.hooks.ContactsMerged(tx, id, body.IDs)
-	})
+	doc, err := c.Contacts.Merge(tx, id, body.IDs, body.Fields, func() error { return c.follower.ContactsMerged(tx, id, body.IDs) })
 	if err != nil {
 		return doc, err
 	}
 	change.After = doc.JSON
-	return doc, c.joining(tx, id, change)
-}
-
-// joining calls the hook ContactJoining.
-func (c *CRM) joining(tx *store.Tx, id uuid.UUID, change ContactChange) error {
-	if c.hooks.ContactJoining == nil {
-		return nil
-	}
-	return c.hooks.ContactJoining(tx, id, change)
+	return doc, c.follower.ContactJoining(tx, id, change)
 }
 
 // MergeAccounts merges accounts into the account id. References to them become references to the account.
@@ -64,13 +49,8 @@ func (c *CRM) MergeAccounts(tx *store.Tx, id uuid.UUID, body MergeBody) (store.D
 		}
 	}
 	doc, err := c.Accounts.Merge(tx, id, body.IDs, body.Fields, func() error { return nil })
-	if err != nil || c.hooks.AccountChanged == nil {
+	if err != nil {
 		return doc, err
 	}
-	for _, other := range body.IDs {
-		if err := c.hooks.AccountChanged(tx, other); err != nil {
-			return doc, err
-		}
-	}
-	return doc, nil
+	return doc, c.follower.AccountsMerged(tx, body.IDs)
 }

@@ -15,12 +15,7 @@ import (
 // MergeContactGroup merges contacts that are the same. The one in a running sequence survives, otherwise the one with the most
 // values, otherwise the oldest. It merges up to MaxMerged into that one.
 func (c *CRM) MergeContactGroup(tx *store.Tx, ids []uuid.UUID) (operation.Merged, error) {
-	return mergeGroup(tx, c.Contacts, ids, func(id uuid.UUID) (bool, error) {
-		if c.hooks.IsInSequence == nil {
-			return false, nil
-		}
-		return c.hooks.IsInSequence(tx, id)
-	}, func(into uuid.UUID, ids []uuid.UUID) error {
+	return mergeGroup(tx, c.Contacts, ids, func(id uuid.UUID) (bool, error) { return c.follower.IsRunning(tx, id) }, func(into uuid.UUID, ids []uuid.UUID) error {
 		_, err := c.MergeContacts(tx, into, MergeBody{IDs: ids})
 		return err
 	})

@@ -14,30 +14,21 @@ import (
 // someone deletes them.
 const ReasonOptedOut = "opted_out"
 
-// contactUpdated keeps the suppression of a contact's address in step with do_not_contact and calls
-// the hook. The hook comes first when the contact opts out, so that its own sequences stop for that
-// reason, and last when it opts in again, so that nothing is suppressed any more.
-func (c *CRM) contactUpdated(tx *store.Tx, before, after *Contact) error {
-	if before.DoNotContact && !after.DoNotContact {
-		if err := c.releaseOptOut(tx, before, after); err != nil {
-			return err
-		}
-	}
-	if c.hooks.ContactChanged != nil {
-		if err := c.hooks.ContactChanged(tx, before, after); err != nil {
-			return err
-		}
+// contactChanged keeps the suppressions of a contact's addresses in step with do_not_contact, so that an opt-out covers every
+// contact with one of them.
+func (c *CRM) contactChanged(tx *store.Tx, before, after *Contact) error {
+	switch {
+	case after == nil:
+		return nil
+	case before == nil:
+		before = &Contact{}
+	case before.DoNotContact && !after.DoNotContact:
+		return c.releaseOptOut(tx, before, after)
 	}
 	return c.suppressAddresses(tx, after, func(email string) bool {
 		// The suppression of an address that the contact had may have been deleted on purpose.
 		return !before.DoNotContact || !before.hasAddress(email)
 	})
-}
-
-// suppressOptOut suppresses the addresses of a contact that has opted out, so that the opt-out covers
-// every contact with one of them.
-func (c *CRM) suppressOptOut(tx *store.Tx, contact *Contact) error {
-	return c.suppressAddresses(tx, contact, func(string) bool { return true })
 }
 
 // suppressAddresses suppresses those addresses of a contact that has opted out for which isNew returns true.

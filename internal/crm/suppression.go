@@ -53,12 +53,6 @@ func (c *CRM) suppressionRules() record.Rules[Suppression] {
 		Object: "suppression", Entity: "suppressions", NoUpdateEvent: true, Example: exampleSuppression, Check: checkSuppression,
 		// The key is not unique: stores of earlier versions may have several spellings of an address.
 		Keys: []store.Key[Suppression]{store.TextKey(bySubject, (*Suppression).subject).At(address.Version)},
-		AfterDelete: func(tx *store.Tx, s *Suppression) error {
-			if c.hooks.Released == nil {
-				return nil
-			}
-			return c.hooks.Released(tx, s)
-		},
 	}
 }
 
@@ -93,10 +87,8 @@ func (c *CRM) Suppress(
 			return doc, false, err
 		}
 	}
-	if doc, err = c.Suppressions.Create(tx, draft); err != nil {
-		return doc, false, err
-	}
-	return doc, true, c.afterSuppress(tx, &doc.Record)
+	doc, err = c.Suppressions.Create(tx, draft)
+	return doc, err == nil, err
 }
 
 // listed returns the suppression of the same address or domain, if there is one. One that an opt-out
@@ -123,24 +115,14 @@ func (c *CRM) listed(tx *store.Tx, s *Suppression) (doc store.Doc[Suppression], 
 	return doc, true, err
 }
 
-func (c *CRM) afterSuppress(tx *store.Tx, s *Suppression) error {
-	if c.hooks.Suppressed == nil {
-		return nil
-	}
-	return c.hooks.Suppressed(tx, s)
-}
-
 // SuppressEmail adds an address to the suppression list like Suppress.
 func (c *CRM) SuppressEmail(tx *store.Tx, email, reason string) error {
 	rec := Suppression{Email: shape.Text(email), Reason: shape.Text(reason)}
 	if _, found, err := c.listed(tx, &rec); err != nil || found {
 		return err
 	}
-	doc, err := c.Suppressions.Insert(tx, rec)
-	if err != nil {
-		return err
-	}
-	return c.afterSuppress(tx, &doc.Record)
+	_, err := c.Suppressions.Insert(tx, rec)
+	return err
 }
 
 // IsSuppressed reports whether an email address, its domain or a parent domain is on the

@@ -34,18 +34,7 @@ type Task struct {
 	Common
 }
 
-func (c *CRM) taskRules() record.Rules[Task] {
-	closed := func(tx *store.Tx, before, after *Task) error {
-		if c.hooks.TaskClosed == nil || before.Status != TaskOpen && before.Status != "" || after != nil && after.Status == TaskOpen {
-			return nil
-		}
-		return c.hooks.TaskClosed(tx, before.ID, after)
-	}
-	return record.Rules[Task]{
-		Object: "task", Entity: "tasks", Check: checkTask, Example: taskExample,
-		AfterUpdate: closed, AfterDelete: func(tx *store.Tx, t *Task) error { return closed(tx, t, nil) },
-	}
-}
+var taskRules = record.Rules[Task]{Object: "task", Entity: "tasks", Check: checkTask, Example: taskExample}
 
 // checkTask keeps completed_at consistent with the status.
 func checkTask(tx *store.Tx, before, t *Task, _ *fault.Problems) error {

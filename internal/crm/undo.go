@@ -107,15 +107,10 @@ func (c *CRM) suppressSkipped(tx *store.Tx, email string, isDoubtful bool) error
 		return err
 	}
 	doc, err := c.Suppressions.Insert(tx, rec)
-	if err != nil {
-		return err
+	if err == nil && isDoubtful {
+		err = tx.AddToJournal(DoubtStep, Doubt{doc.ID})
 	}
-	if isDoubtful {
-		if err := tx.AddToJournal(DoubtStep, Doubt{doc.ID}); err != nil {
-			return err
-		}
-	}
-	return c.afterSuppress(tx, &doc.Record)
+	return err
 }
 
 // confirmAt notes that another row than those that could not be read says that an address has opted out.
@@ -199,10 +194,8 @@ func (c *CRM) ShareOptOut(tx *store.Tx, contacts []uuid.UUID) error {
 // isContactInUse reports whether somebody works with a contact: a message to it went out, or somebody made a task, a
 // meeting or an opportunity.
 func (c *CRM) isContactInUse(tx *store.Tx, id uuid.UUID, use record.Use) (bool, error) {
-	if c.hooks.HasMessages != nil {
-		if has, err := c.hooks.HasMessages(tx, id, use.Since); err != nil || has {
-			return has, err
-		}
+	if has, err := c.follower.HasMessages(tx, id, use.Since); err != nil || has {
+		return has, err
 	}
 	return c.hasWork(tx, "contact_id", id, use.Since)
 }

@@ -88,10 +88,8 @@ func (c *CRM) suppressDomain(tx *store.Tx, id uuid.UUID) error {
 		return nil
 	}
 	rec.Email, rec.Domain = "", shape.Text(host)
-	if doc, err = c.Suppressions.Replace(tx, doc, rec); err != nil {
-		return err
-	}
-	return c.afterSuppress(tx, &doc.Record)
+	_, err = c.Suppressions.Replace(tx, doc, rec)
+	return err
 }
 
 // Restored upgrades a suppression that was restored from a backup, which may be one of an earlier version.

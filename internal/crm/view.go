@@ -70,7 +70,7 @@ func (v *View) nameKey() []byte {
 // changes.
 func (c *CRM) checkView(tx *store.Tx, before, v *View, p *fault.Problems) error {
 	CheckName("name", v.Name, p)
-	list := c.hooks.ListOf(v.Entity)
+	list := c.set.ListNamed(v.Entity)
 	if list == nil { // an invalid entity is reported already
 		return nil
 	}

@@ -33,40 +33,21 @@ type Identity struct {
 	known        keyCache
 }
 
-// Options are the settings of an Identity, and functions with which other features react to changes of
-// records in the same transaction. An error undoes the change. A nil function is not called.
-type Options struct {
-	Sessions            SessionTimes // the zero value means DefaultSessionTimes
-	OrganizationChanged func(tx *store.Tx, before, after *Organization) error
-	UserChanged         func(tx *store.Tx, before, after *User) error
-	// CheckFooter adds what is wrong with a new mail footer to p.
-	CheckFooter func(tx *store.Tx, footer string, p *fault.Problems) error
-}
-
-// New declares the kinds in the set.
-func New(s *store.Store, set *record.Set, opt Options) *Identity {
+// New declares the kinds in the set. The zero value of SessionTimes means DefaultSessionTimes.
+func New(s *store.Store, set *record.Set, times SessionTimes) *Identity {
 	i := &Identity{
 		store: s, uses: newUses(s), credentials: newCredentials(), sessions: newSessions(),
-		preferences: newPreferences(), sessionTimes: cmp.Or(opt.Sessions, DefaultSessionTimes),
+		preferences: newPreferences(), sessionTimes: cmp.Or(times, DefaultSessionTimes),
 		Passwords: password.NewHasher(), throttle: newThrottle(),
 	}
 	i.Organizations = record.Add(set, record.Rules[Organization]{
 		Object: "organization", Entity: "organizations", Silent: true,
-		Check: func(tx *store.Tx, before, after *Organization, p *fault.Problems) error {
+		Check: func(_ *store.Tx, _, after *Organization, p *fault.Problems) error {
 			checkOrganization(after, p)
-			if opt.CheckFooter == nil || before != nil && before.MailFooter == after.MailFooter {
-				return nil
-			}
-			return opt.CheckFooter(tx, after.MailFooter, p)
-		},
-		AfterUpdate: func(tx *store.Tx, before, after *Organization) error {
-			if opt.OrganizationChanged == nil {
-				return nil
-			}
-			return opt.OrganizationChanged(tx, before, after)
+			return nil
 		},
 	})
-	i.Users = record.Add(set, i.userRules(opt.UserChanged))
+	i.Users = record.Add(set, i.userRules())
 	i.Keys = record.Add(set, record.Rules[Key]{
 		Object: "api_key", Entity: "api_keys", Silent: true, Check: checkKey,
 		Unique: []store.Unique[Key]{{Name: "hash", Global: true, Of: func(k *Key) []byte { return k.private.Hash }}},

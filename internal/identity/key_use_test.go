@@ -31,7 +31,7 @@ func TestKeyUsesArePersisted(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer st.Close()
-		id := identity.New(st, &record.Set{}, identity.Options{})
+		id := identity.New(st, &record.Set{}, identity.SessionTimes{})
 		org, err := id.CreateOrganization(t.Context(), store.Actor{}, object(t, `{"name": "Acme"}`))
 		if err != nil {
 			t.Fatal(err)
@@ -59,7 +59,7 @@ func TestKeyUsesArePersisted(t *testing.T) {
 			id.PersistKeyUses(ctx, func(err error) { t.Error(err) })
 		}()
 		lastUse := func() (at shape.Time) {
-			fresh := identity.New(st, &record.Set{}, identity.Options{}) // with nothing in memory
+			fresh := identity.New(st, &record.Set{}, identity.SessionTimes{}) // with nothing in memory
 			err := st.View(org.ID, func(tx *store.Tx) error {
 				keys, err := fresh.ListKeys(tx)
 				at = keys[0].LastUsedAt

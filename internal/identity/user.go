@@ -31,7 +31,7 @@ type User struct {
 
 func (u *User) isAdmin() bool { return u.Active && u.Access == Admin }
 
-func (i *Identity) userRules(changed func(tx *store.Tx, before, after *User) error) record.Rules[User] {
+func (i *Identity) userRules() record.Rules[User] {
 	return record.Rules[User]{
 		Object: "user", Entity: "users", Silent: true, Check: i.checkUser,
 		CheckReference: func(u *User, object string) string {
@@ -40,17 +40,15 @@ func (i *Identity) userRules(changed func(tx *store.Tx, before, after *User) err
 			}
 			return ""
 		},
-		AfterUpdate: func(tx *store.Tx, before, after *User) error {
-			if err := i.userChanged(tx, before, after); err != nil || changed == nil {
-				return err
-			}
-			return changed(tx, before, after)
-		},
+		Changed: i.userChanged,
 	}
 }
 
 // userChanged keeps the last admin, and the credential and the sessions of a changed user consistent.
 func (i *Identity) userChanged(tx *store.Tx, before, after *User) error {
+	if before == nil || after == nil {
+		return nil
+	}
 	if before.isAdmin() && !after.isAdmin() {
 		if err := i.requireAdmin(tx); err != nil {
 			return err

@@ -37,6 +37,7 @@ func New(st *store.Store, kinds *record.Set) *Operations {
 	o := &Operations{Table: record.NewTable("operations", nil, []store.Key[Operation]{running}), store: st, kinds: kinds}
 	o.List = index.NewKind("operations", "-created_at", o.Table, nil)
 	o.List.ReadOnly = true
+	kinds.Deleting = o.Delete
 	return o
 }
 

@@ -68,7 +68,10 @@ func (o *Outreach) audienceRules() record.Rules[Audience] {
 			}
 			return ""
 		},
-		AfterUpdate: func(tx *store.Tx, before, after *Audience) error {
+		Changed: func(tx *store.Tx, before, after *Audience) error {
+			if before == nil || after == nil {
+				return nil
+			}
 			if after.isLive() && (!before.isLive() || !sameFilters(before, after)) {
 				if err := o.enqueueRefresh(tx, after.ID); err != nil {
 					return err
@@ -197,16 +200,16 @@ func (o *Outreach) AddContacts(tx *store.Tx, audience uuid.UUID, contacts []uuid
 	return result, o.contactsAdded(tx, audience, added, Joining{Named: true})
 }
 
-// contactsAdded calls the hook if the audience is attached to a campaign.
+// contactsAdded tells the engine if the audience is attached to a campaign.
 func (o *Outreach) contactsAdded(tx *store.Tx, audience uuid.UUID, added []uuid.UUID, why Joining) error {
-	if o.hooks.ContactsAdded == nil || len(added) == 0 {
+	if len(added) == 0 {
 		return nil
 	}
 	campaigns, err := o.CampaignsWithAudience(tx, audience, 1)
 	if err != nil || len(campaigns) == 0 {
 		return err
 	}
-	return o.hooks.ContactsAdded(tx, audience, added, why)
+	return o.engine.ContactsAdded(tx, audience, added, why)
 }
 
 // AddFound adds contacts that a search found. Unlike AddContacts, it ignores those that were
@@ -234,10 +237,7 @@ func (o *Outreach) RemoveContacts(tx *store.Tx, audience uuid.UUID, contacts []u
 	if err := o.addToCount(tx, doc, -len(removed)); err != nil {
 		return result, err
 	}
-	if o.hooks.ContactsRemoved == nil {
-		return result, nil
-	}
-	return result, o.hooks.ContactsRemoved(tx, removed)
+	return result, o.engine.ContactsRemoved(tx, removed)
 }
 
 // addToCount changes contact_count, as a change that the caller made to the audience.
@@ -437,10 +437,8 @@ func (o *Outreach) LeaveAudiences(tx *store.Tx, contact uuid.UUID, audiences []u
 		if err := o.Audiences.Table.Touch(tx, doc, rec, []string{"contact_count"}); err != nil {
 			return err
 		}
-		if o.hooks.ContactsRemoved != nil {
-			if err := o.hooks.ContactsRemoved(tx, removed); err != nil {
-				return err
-			}
+		if err := o.engine.ContactsRemoved(tx, removed); err != nil {
+			return err
 		}
 	}
 	return nil

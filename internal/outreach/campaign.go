@@ -166,7 +166,6 @@ func (o *Outreach) campaignRules() record.Rules[Campaign] {
 			}
 			return keys, nil
 		}}, store.TextKey(byStatus, func(c *Campaign) string { return string(c.Status) })},
-		AfterUpdate: o.campaignChanged,
 		MayDelete: func(_ *store.Tx, c *Campaign) error {
 			if c.Status != CampaignDraft && c.Status != CampaignArchived {
 				return fault.New(fault.InvalidTransition, "the campaign is %s: archive it before you delete it", c.Status)
@@ -211,7 +210,7 @@ func (o *Outreach) checkCampaign(tx *store.Tx, before, c *Campaign, p *fault.Pro
 		return err
 	}
 	o.markBegun(c)
-	return o.campaignChanged(tx, nil, c)
+	return nil
 }
 
 // becomesActive reports whether a change makes a campaign active. before is nil for a new one.
@@ -265,16 +264,7 @@ func (o *Outreach) markBegun(c *Campaign) {
 		return
 	}
 	c.state.Begun = true
-	if o.hooks.Transport != nil {
-		c.Transport = shape.Text(o.hooks.Transport(c.OwnerID.UUID))
-	}
-}
-
-func (o *Outreach) campaignChanged(tx *store.Tx, before, after *Campaign) error {
-	if o.hooks.CampaignChanged == nil {
-		return nil
-	}
-	return o.hooks.CampaignChanged(tx, before, after)
+	c.Transport = shape.Text(o.engine.TransportName(c.OwnerID.UUID))
 }
 
 // CompleteCampaign completes a campaign whose end_date has passed.

@@ -90,7 +90,7 @@ func (o *Outreach) Hold(tx *store.Tx, id uuid.UUID, reason HoldReason, detail st
 func canHold(h *Hold) bool { return h == nil || h.Reason == HeldMoved }
 
 func (o *Outreach) newHold(tx *store.Tx, reason HoldReason, detail string) *Hold {
-	return &Hold{Reason: reason, Since: shape.At(o.hooks.Now(tx)), Detail: detail}
+	return &Hold{Reason: reason, Since: shape.At(o.engine.Now(tx)), Detail: detail}
 }
 
 // Release ends the hold of a campaign. Nothing is sent for it until EndRelease, so that what the
@@ -137,7 +137,7 @@ func (o *Outreach) EndAsking(tx *store.Tx, id, job uuid.UUID) error {
 	})
 }
 
-// changeCampaign changes a campaign as a user would: with a new version, events and hooks.
+// changeCampaign changes a campaign as a user would: with a new version and events.
 func (o *Outreach) changeCampaign(tx *store.Tx, id uuid.UUID, change func(*Campaign)) error {
 	doc, err := o.Campaigns.Get(tx, id)
 	if err != nil {

@@ -61,7 +61,7 @@ func (o *Outreach) EndReopen(tx *store.Tx, id, job uuid.UUID) error {
 // hasPassed reports whether the last day of a campaign has passed.
 func (o *Outreach) hasPassed(tx *store.Tx, c *Campaign) (bool, error) {
 	end, err := o.CampaignEnd(tx, c)
-	return !end.IsZero() && !end.After(o.hooks.Now(tx)), err
+	return !end.IsZero() && !end.After(o.engine.Now(tx)), err
 }
 
 // CloneBody is what a copy of a campaign does not share with it.

@@ -262,8 +262,8 @@ func (o *Outreach) move(tx *store.Tx, doc store.Doc[Audience], rows []*filter.Ro
 	if err := o.contactsAdded(tx, doc.ID, added, why); err != nil {
 		return err
 	}
-	if o.hooks.ContactsRemoved == nil || len(removed) == 0 {
+	if len(removed) == 0 {
 		return nil
 	}
-	return o.hooks.ContactsRemoved(tx, removed)
+	return o.engine.ContactsRemoved(tx, removed)
 }

@@ -42,9 +42,9 @@ func refuse(all []concern) error {
 	return e
 }
 
-// Losing is called before contacts lose a value. It refuses the loss if a dynamic audience names the value, or if
+// losing is called before contacts lose a value. It refuses the loss if a dynamic audience names the value, or if
 // contacts would join one, or it makes these audiences static.
-func (o *Outreach) Losing(tx *store.Tx, loss record.Loss, c record.Consent) error {
+func (o *Outreach) losing(tx *store.Tx, loss record.Loss, c record.Consent) error {
 	if loss.Entity != o.crm.Contacts.Entity {
 		return nil
 	}
@@ -239,9 +239,13 @@ func (o *Outreach) ContactJoining(tx *store.Tx, contact uuid.UUID, change crm.Co
 	return nil
 }
 
-// FieldCreated makes the audiences static whose filters name a custom field that has been created. They kept their
+// fieldChanged makes the audiences static whose filters name a custom field of contacts that has been created. They kept their
 // members when an earlier field with this key was deleted.
-func (o *Outreach) FieldCreated(tx *store.Tx, key string) error {
+func (o *Outreach) fieldChanged(tx *store.Tx, before, after *crm.Field) error {
+	if before != nil || string(after.Entity) != o.crm.Contacts.Entity {
+		return nil
+	}
+	key := shape.CustomPrefix + after.Key
 	return o.eachLive(tx, func(doc store.Doc[Audience]) error {
 		if !names(doc.Record.Filters, &store.Tombstone{Field: key}) {
 			return nil
@@ -250,9 +254,13 @@ func (o *Outreach) FieldCreated(tx *store.Tx, key string) error {
 	})
 }
 
-// FieldChanging must be called before the allowed values of a custom field change. It refuses to remove one that a
-// dynamic audience names. An audience whose filters are invalid already becomes static, because they may become valid.
-func (o *Outreach) FieldChanging(tx *store.Tx, key string, removed []string) error {
+// checkField refuses to remove an allowed value of a custom field that a dynamic audience names. An audience whose filters are
+// invalid already becomes static, because they may become valid.
+func (o *Outreach) checkField(tx *store.Tx, before, after *crm.Field, p *fault.Problems) error {
+	if before == nil || p.Count() > 0 || string(after.Entity) != o.crm.Contacts.Entity || slices.Equal(before.AllowedValues, after.AllowedValues) {
+		return nil
+	}
+	key, removed := shape.CustomPrefix+after.Key, before.Removed(after)
 	var all []concern
 	err := o.eachLive(tx, func(doc store.Doc[Audience]) error {
 		if !names(doc.Record.Filters, &store.Tombstone{Field: key}) {

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/google/uuid"
 
+	"prospector/index"
 	"prospector/internal/fault"
 	"prospector/internal/filter"
 	"prospector/internal/shape"
@@ -23,7 +25,7 @@ const maxMovedAtOnce = 1000
 // transaction that stores them reports.
 func (o *Outreach) Matching(ctx context.Context, org uuid.UUID, a *Audience) ([]uuid.UUID, error) {
 	list := o.crm.Contacts.List
-	ids, err := o.hooks.Select(ctx, org, list, func(tx *store.Tx, cs *filter.CustomFields) (*filter.Plan, error) {
+	ids, err := o.selected(ctx, org, list, func(tx *store.Tx, cs *filter.CustomFields) (*filter.Plan, error) {
 		filters, err := list.WithIDs(tx, a.Filters)
 		if err != nil {
 			return nil, err
@@ -35,6 +37,12 @@ func (o *Outreach) Matching(ctx context.Context, org uuid.UUID, a *Audience) ([]
 	if fault.CodeOf(err) == fault.InvalidFilter {
 		return nil, nil
 	}
+	return ids, err
+}
+
+// selected returns the records that a query matches, outside of transactions.
+func (o *Outreach) selected(ctx context.Context, org uuid.UUID, k *index.Kind, query index.Query) ([]uuid.UUID, error) {
+	ids, _, err := o.index.Select(ctx, org, k, query, math.MaxInt)
 	return ids, err
 }
 
@@ -150,7 +158,7 @@ func (o *Outreach) settle(ctx context.Context, org, audience, change uuid.UUID, 
 			isSettled = true
 			doc, err := o.Audiences.Get(tx, audience)
 			if err != nil || !doc.Record.isLive() {
-				return errors.Join(ignoreNotFound(err), done(tx), o.hooks.ChangeEnded(tx, change))
+				return errors.Join(ignoreNotFound(err), done(tx), o.engine.ChangeEnded(tx, change))
 			}
 			now, err := o.basis(tx, &doc)
 			if err != nil {
@@ -160,7 +168,7 @@ func (o *Outreach) settle(ctx context.Context, org, audience, change uuid.UUID, 
 				return nil
 			}
 			o.refreshes.settle(audience, at)
-			return errors.Join(o.recount(tx, doc), done(tx), o.hooks.ChangeEnded(tx, change))
+			return errors.Join(o.recount(tx, doc), done(tx), o.engine.ChangeEnded(tx, change))
 		})
 		if err != nil {
 			return err
@@ -187,7 +195,7 @@ func (o *Outreach) moveAgain(tx *store.Tx, audience, change uuid.UUID, contacts 
 func (o *Outreach) differences(ctx context.Context, org, audience uuid.UUID) (differ []uuid.UUID, at basis, err error) {
 	live := false
 	var members []uuid.UUID
-	matching, err := o.hooks.Select(ctx, org, o.crm.Contacts.List, func(tx *store.Tx, _ *filter.CustomFields) (*filter.Plan, error) {
+	matching, err := o.selected(ctx, org, o.crm.Contacts.List, func(tx *store.Tx, _ *filter.CustomFields) (*filter.Plan, error) {
 		live = false
 		none := (&filter.Plan{Kind: o.crm.Contacts.List.Kind, Custom: filter.NoCustomFields, Sort: defaultSort(o)}).Within(nil)
 		doc, err := o.Audiences.Get(tx, audience)

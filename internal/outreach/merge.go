@@ -55,7 +55,7 @@ func (o *Outreach) NewMerge(tx *store.Tx, c *template.Compiled, sender uuid.UUID
 		case t.Group == template.Organization:
 			m.set(part, &organization)
 		case t.Field == template.UnsubscribeURL:
-			m.values.Set(i, o.hooks.HiddenLink())
+			m.values.Set(i, o.engine.HiddenLink())
 		}
 	}
 	return m, nil

@@ -2,11 +2,10 @@
 // sequence templates with their versions, and the campaigns that run a template for audiences.
 //
 // It does not run anything. Package sequence, which imports it, runs the sequences of campaigns and
-// learns of changes through Hooks. The package knows neither the target market nor webhooks.
+// learns of changes as the Engine and from the kinds. The package knows neither the target market nor webhooks.
 package outreach
 
 import (
-	"context"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,7 +28,8 @@ type Outreach struct {
 	store     *store.Store
 	identity  *identity.Identity
 	crm       *crm.CRM
-	hooks     Hooks
+	engine    Engine
+	index     *index.Engine
 	members   *store.Sets  // the contacts of audiences
 	versions  *store.Parts // see template_version.go
 	compiled  compiledCache
@@ -41,40 +41,38 @@ type Outreach struct {
 	footers   *store.Derived[string]
 }
 
-// Hooks connect the package with the engine that runs sequences. All hooks run in the transaction
-// of the change, and an error undoes it. A nil hook for a change is not called.
-type Hooks struct {
-	// CampaignChanged is called when a campaign is created or changed. before is nil for a new
-	// campaign.
-	CampaignChanged func(tx *store.Tx, before, after *Campaign) error
+// Engine runs the sequences of campaigns. What it does runs in the transaction of the change, and an error undoes that.
+type Engine interface {
 	// ContactsAdded is called when contacts join an audience that is attached to a campaign.
-	ContactsAdded func(tx *store.Tx, audience uuid.UUID, contacts []uuid.UUID, why Joining) error
+	ContactsAdded(tx *store.Tx, audience uuid.UUID, contacts []uuid.UUID, why Joining) error
 	// ChangeEnded is called when a change that Joining names has ended.
-	ChangeEnded func(tx *store.Tx, change uuid.UUID) error
+	ChangeEnded(tx *store.Tx, change uuid.UUID) error
 	// ContactsRemoved is called when contacts leave an audience.
-	ContactsRemoved func(tx *store.Tx, contacts []uuid.UUID) error
-	// Select returns the records that a query matches. It is called outside of transactions.
-	Select func(ctx context.Context, org uuid.UUID, k *index.Kind, query index.Query) ([]uuid.UUID, error)
-	// TemplateChanged is called when the content of a template has changed.
-	TemplateChanged func(tx *store.Tx, template uuid.UUID) error
-	// Transport returns the name of the transport that delivers the messages of a sender.
-	Transport func(sender uuid.UUID) string
+	ContactsRemoved(tx *store.Tx, contacts []uuid.UUID) error
+	// TransportName returns the name of the transport that delivers the messages of a sender.
+	TransportName(sender uuid.UUID) string
 	// Now returns the time that sequences follow, which may run faster than the wall clock.
-	Now func(tx *store.Tx) time.Time
+	Now(tx *store.Tx) time.Time
 	// SenderLedger returns the ledger of what a sender has sent.
-	SenderLedger func(tx *store.Tx, sender uuid.UUID) (*planner.Ledger, error)
+	SenderLedger(tx *store.Tx, sender uuid.UUID) (*planner.Ledger, error)
 	// HiddenLink returns what stands for the unsubscribe link of a message in everything that the API
 	// returns.
-	HiddenLink func() string
+	HiddenLink() string
 	// RecipientFree returns when an address may get an email of a sequence, given the emails of
 	// other sequences. It is zero if it may get one now.
-	RecipientFree func(tx *store.Tx, email string, sequence uuid.UUID) (time.Time, error)
+	RecipientFree(tx *store.Tx, email string, sequence uuid.UUID) (time.Time, error)
 	// Progress returns a function that returns the sequence of a contact in a campaign, or nil if it
 	// has none.
-	Progress func(tx *store.Tx, campaign uuid.UUID) func(contact uuid.UUID) (*Progress, error)
+	Progress(tx *store.Tx, campaign uuid.UUID) func(contact uuid.UUID) (*Progress, error)
 	// Running calls visit for each running sequence of a campaign, until it returns an error.
-	Running func(tx *store.Tx, campaign uuid.UUID, visit func(Progress) error) error
+	Running(tx *store.Tx, campaign uuid.UUID, visit func(Progress) error) error
 }
+
+// RunWith sets the engine. It must be called once, before any record changes.
+func (o *Outreach) RunWith(e Engine) { o.engine = e }
+
+// UseIndex sets where Matching and the jobs look for contacts. The index is opened when all kinds are declared.
+func (o *Outreach) UseIndex(lists *index.Engine) { o.index = lists }
 
 // Joining is why contacts join an audience.
 type Joining struct {
@@ -88,9 +86,9 @@ type Joining struct {
 }
 
 // New declares the kinds in the set, which must already contain the users and the contacts.
-func New(st *store.Store, set *record.Set, id *identity.Identity, c *crm.CRM, hooks Hooks) *Outreach {
+func New(st *store.Store, set *record.Set, id *identity.Identity, c *crm.CRM) *Outreach {
 	o := &Outreach{
-		store: st, identity: id, crm: c, hooks: hooks,
+		store: st, identity: id, crm: c,
 		members: store.NewSets(membersName), versions: store.NewParts("templates.versions"),
 		rejoining: store.NewTxValue[bool](),
 	}
@@ -99,6 +97,10 @@ func New(st *store.Store, set *record.Set, id *identity.Identity, c *crm.CRM, ho
 	o.Audiences = record.Add(set, o.audienceRules())
 	o.Templates = record.Add(set, o.templateRules())
 	o.Campaigns = record.Add(set, o.campaignRules())
+	set.Losing = o.losing
+	id.Organizations.OnCheck(o.checkFooter)
+	c.Fields.OnCheck(o.checkField)
+	c.Fields.OnChange(o.fieldChanged)
 	return o
 }
 

@@ -85,7 +85,7 @@ func (o *Outreach) Simulate(
 	if err != nil {
 		return page, err
 	}
-	s := &simulation{Outreach: o, ctx: ctx, tx: tx, campaign: &doc.Record, now: o.hooks.Now(tx)}
+	s := &simulation{Outreach: o, ctx: ctx, tx: tx, campaign: &doc.Record, now: o.engine.Now(tx)}
 	if err := s.prepare(); err != nil {
 		return page, err
 	}

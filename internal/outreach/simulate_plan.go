@@ -38,7 +38,7 @@ func (s *simulation) readContacts(d record.Draft[SimulateBody]) error {
 			return err
 		}
 	}
-	recipients, progress := s.crm.Recipients(s.tx), s.hooks.Progress(s.tx, s.campaign.ID)
+	recipients, progress := s.crm.Recipients(s.tx), s.engine.Progress(s.tx, s.campaign.ID)
 	s.contacts = make([]simulatedContact, 0, len(ids))
 	for i, id := range ids {
 		if err := checkCanceled(s.ctx, i); err != nil {
@@ -99,7 +99,7 @@ func (s *simulation) plan() error {
 		}
 		planned, sequences = append(planned, c), append(sequences, sequence)
 	}
-	ledger, err := s.hooks.SenderLedger(s.tx, s.campaign.OwnerID.UUID)
+	ledger, err := s.engine.SenderLedger(s.tx, s.campaign.OwnerID.UUID)
 	if err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (s *simulation) sequence(c *simulatedContact) (planner.Sequence, error) {
 	if c.progress != nil {
 		id = c.progress.ID
 	}
-	sequence.NotBefore, err = s.hooks.RecipientFree(s.tx, c.Email, id)
+	sequence.NotBefore, err = s.engine.RecipientFree(s.tx, c.Email, id)
 	return sequence, err
 }
 
@@ -263,7 +263,7 @@ func (o *Outreach) SenderSequences(
 		if err != nil {
 			return err
 		}
-		err = o.hooks.Running(tx, id, func(p Progress) error {
+		err = o.engine.Running(tx, id, func(p Progress) error {
 			seen++
 			if err := checkCanceled(ctx, seen); err != nil {
 				return err

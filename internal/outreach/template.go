@@ -56,13 +56,8 @@ func (o *Outreach) templateRules() record.Rules[Template] {
 			}
 			return ""
 		},
-		AfterUpdate: func(tx *store.Tx, before, after *Template) error {
-			if before.state.Version != after.state.Version && o.hooks.TemplateChanged != nil {
-				if err := o.hooks.TemplateChanged(tx, after.ID); err != nil {
-					return err
-				}
-			}
-			if before.Name == after.Name {
+		Changed: func(tx *store.Tx, before, after *Template) error {
+			if before == nil || after == nil || before.Name == after.Name {
 				return nil
 			}
 			return o.updateTemplateName(tx, after)
@@ -72,6 +67,11 @@ func (o *Outreach) templateRules() record.Rules[Template] {
 			return err
 		},
 	}
+}
+
+// HasContentOf reports whether t has the steps and transitions of an earlier state.
+func (t *Template) HasContentOf(before *Template) bool {
+	return t.state.Version == before.state.Version
 }
 
 // checkTemplate reports everything that is wrong with a template's content, and derives the fields

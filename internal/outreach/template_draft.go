@@ -53,7 +53,7 @@ func (o *Outreach) RenderDraft(
 	if err != nil {
 		return out, err
 	}
-	now := o.hooks.Now(tx)
+	now := o.engine.Now(tx)
 	plans, err := planner.Simulate(ctx, planner.NewLedger(cal, 0, 0), now, []planner.Sequence{{Template: compiled.Plan, Start: now}})
 	if err != nil {
 		return out, err

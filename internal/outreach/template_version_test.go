@@ -40,8 +40,8 @@ func newFixture(t *testing.T) *fixture {
 		}
 	})
 	set := &record.Set{}
-	id := identity.New(st, set, identity.Options{})
-	f := &fixture{Outreach: New(st, set, id, crm.New(set, nil, crm.Hooks{}), Hooks{}), t: t}
+	id := identity.New(st, set, identity.SessionTimes{})
+	f := &fixture{Outreach: New(st, set, id, crm.New(set, nil)), t: t}
 	org, err := id.CreateOrganization(context.Background(), store.Actor{}, parseBody(t, `{"name": "Acme"}`))
 	if err != nil {
 		t.Fatal(err)

@@ -63,10 +63,13 @@ func (o *Outreach) vocabulary(tx *store.Tx) (template.Vocabulary, error) {
 }
 
 // CheckFooter adds everything that is wrong with an organization's mail footer to p.
-func (o *Outreach) CheckFooter(tx *store.Tx, footer string, p *fault.Problems) error {
+func (o *Outreach) checkFooter(tx *store.Tx, before, after *identity.Organization, p *fault.Problems) error {
+	if before != nil && before.MailFooter == after.MailFooter {
+		return nil
+	}
 	tokens, err := o.vocabulary(tx)
 	if err == nil {
-		template.CheckFooter("mail_footer", footer, tokens, p)
+		template.CheckFooter("mail_footer", after.MailFooter, tokens, p)
 	}
 	return err
 }

@@ -51,13 +51,11 @@ type rules struct {
 	newNamed            func(name, object string) shape.Value
 	customs             func(tx *store.Tx, entity string) (*filter.CustomFields, error)
 	updateEvents        func(before, after any) []string
-	checkRecord         func(tx *store.Tx, before, after any, p *fault.Problems) error
+	checks              []func(tx *store.Tx, before, after any, p *fault.Problems) error
 	checkEntry          func(rec any, at, entry string, p *fault.Problems)
 	foldAll             func(into any, all []any)
-	afterInsert         func(tx *store.Tx, rec any) error
-	afterUpdate         func(tx *store.Tx, before, after any) error
+	changes             []func(tx *store.Tx, before, after any) error
 	mayDelete           func(tx *store.Tx, rec any) error
-	afterDelete         func(tx *store.Tx, rec any) error
 	checkReference      func(tx *store.Tx, id uuid.UUID, object string) (string, error)
 	setsOf              func(tx *store.Tx, id uuid.UUID) ([]uuid.UUID, error)
 	afterRestore        func(tx *store.Tx, rec any, sets []uuid.UUID) error
@@ -109,10 +107,10 @@ func untyped[T any](r *Rules[T]) rules {
 		u.updateEvents = func(before, after any) []string { return r.UpdateEvents(before.(*T), after.(*T)) }
 	}
 	if r.Check != nil {
-		u.checkRecord = func(tx *store.Tx, before, after any, p *fault.Problems) error {
-			old, _ := before.(*T)
-			return r.Check(tx, old, after.(*T), p)
-		}
+		u.checks = append(u.checks, untypedCheck(r.Check))
+	}
+	if r.Changed != nil {
+		u.changes = append(u.changes, untypedChange(r.Changed))
 	}
 	if r.Fold != nil {
 		u.foldAll = func(into any, all []any) {
@@ -126,21 +124,35 @@ func untyped[T any](r *Rules[T]) rules {
 	if r.CheckEntry != nil {
 		u.checkEntry = func(rec any, at, entry string, p *fault.Problems) { r.CheckEntry(rec.(*T), at, entry, p) }
 	}
-	if r.AfterInsert != nil {
-		u.afterInsert = func(tx *store.Tx, rec any) error { return r.AfterInsert(tx, rec.(*T)) }
-	}
-	if r.AfterUpdate != nil {
-		u.afterUpdate = func(tx *store.Tx, before, after any) error {
-			return r.AfterUpdate(tx, before.(*T), after.(*T))
-		}
-	}
 	if r.MayDelete != nil {
 		u.mayDelete = func(tx *store.Tx, rec any) error { return r.MayDelete(tx, rec.(*T)) }
 	}
-	if r.AfterDelete != nil {
-		u.afterDelete = func(tx *store.Tx, rec any) error { return r.AfterDelete(tx, rec.(*T)) }
-	}
 	return u
+}
+
+func untypedCheck[T any](check func(tx *store.Tx, before, after *T, p *fault.Problems) error) func(*store.Tx, any, any, *fault.Problems) error {
+	return func(tx *store.Tx, before, after any, p *fault.Problems) error {
+		old, _ := before.(*T)
+		return check(tx, old, after.(*T), p)
+	}
+}
+
+func untypedChange[T any](changed func(tx *store.Tx, before, after *T) error) func(*store.Tx, any, any) error {
+	return func(tx *store.Tx, before, after any) error {
+		old, _ := before.(*T)
+		rec, _ := after.(*T)
+		return changed(tx, old, rec)
+	}
+}
+
+// changed calls what is to be called after a change. before is nil for a new record, and after for one that was deleted.
+func (k *kind) changed(tx *store.Tx, before, after any) error {
+	for _, call := range k.changes {
+		if err := call(tx, before, after); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // WithArticle returns the name of the kind with its article: "an account view".
@@ -154,10 +166,8 @@ func (k *kind) WithArticle() string {
 
 // updated completes an update of the fields changed: public is the new record.
 func (k *kind) updated(tx *store.Tx, before, after any, changed []string, public []byte) error {
-	if k.afterUpdate != nil {
-		if err := k.afterUpdate(tx, before, after); err != nil {
-			return err
-		}
+	if err := k.changed(tx, before, after); err != nil {
+		return err
 	}
 	events := []string{updatedEvent}
 	if k.updateEvents != nil {
@@ -238,10 +248,8 @@ func (k *kind) forgetRecord(tx *store.Tx, id uuid.UUID) error {
 
 // deleted completes the deletion of a record.
 func (k *kind) deleted(tx *store.Tx, rec any) error {
-	if k.afterDelete != nil {
-		if err := k.afterDelete(tx, rec); err != nil {
-			return err
-		}
+	if err := k.changed(tx, rec, nil); err != nil {
+		return err
 	}
 	if k.noDeleteEvent {
 		return nil

@@ -84,17 +84,12 @@ type Rules[T any] struct {
 	CheckEntry func(rec *T, at, entry string, p *fault.Problems)
 	// UpdateTogether lists fields that an update must set together or not at all.
 	UpdateTogether []string
-	// AfterInsert is called in the same transaction after a record was created. An error undoes it.
-	AfterInsert func(tx *store.Tx, rec *T) error
-	// AfterUpdate is called in the same transaction after a record was changed. An error undoes the
-	// change.
-	AfterUpdate func(tx *store.Tx, before, after *T) error
+	// Changed is called in the same transaction after a record was created, when before is nil, changed, or deleted with all
+	// references to it, when after is nil. An error undoes the change.
+	Changed func(tx *store.Tx, before, after *T) error
 	// MayDelete is called before anything is written. An error refuses the deletion. A damaged record can always be
 	// deleted.
 	MayDelete func(tx *store.Tx, rec *T) error
-	// AfterDelete is called in the same transaction after a record and all references to it were
-	// deleted. An error undoes the deletion.
-	AfterDelete func(tx *store.Tx, rec *T) error
 	// Losses returns what records of other kinds lose when the record is deleted, besides references to it.
 	Losses func(rec *T) []Loss
 	// HasTrash keeps deleted records in a trash, from which they can be restored.
@@ -108,9 +103,9 @@ type Rules[T any] struct {
 	// IsMinor reports whether the history leaves out a change that follows from other records. It may be nil.
 	IsMinor func(c *store.Change) bool
 	// SetsOf returns the sets that a record belongs to, such as audiences. The trash keeps them, and AfterRestore
-	// gets them when the record is restored, after AfterInsert. Both may be nil.
+	// gets them when the record is restored, after Changed. Both may be nil.
 	SetsOf func(tx *store.Tx, id uuid.UUID) ([]uuid.UUID, error)
-	// MayRestore is called when a record was restored, before AfterInsert, with the record as it was in the trash and as it
+	// MayRestore is called when a record was restored, before Changed, with the record as it was in the trash and as it
 	// is now, in which references and values that do not exist any more are gone. An error undoes it.
 	MayRestore   func(tx *store.Tx, id uuid.UUID, trashed, restored []byte, force bool) error
 	AfterRestore func(tx *store.Tx, rec *T, sets []uuid.UUID) error
@@ -160,16 +155,29 @@ type Set struct {
 	Deleting  DeletionHook
 	Restoring RestorationHook
 
-	kinds []*kind
+	kinds  []*kind
+	others []*index.Kind // see AddLists
 }
 
-// Lists returns the list definition of each kind.
+// AddLists adds lists of records that are not of a kind in the set.
+func (s *Set) AddLists(lists ...*index.Kind) { s.others = append(s.others, lists...) }
+
+// Lists returns the list of each kind, and those that were added.
 func (s *Set) Lists() []*index.Kind {
-	lists := make([]*index.Kind, len(s.kinds))
+	lists := make([]*index.Kind, len(s.kinds), len(s.kinds)+len(s.others))
 	for i, k := range s.kinds {
 		lists[i] = k.List
 	}
-	return lists
+	return append(lists, s.others...)
+}
+
+// ListNamed returns the list that is called so, such as "contacts", or nil.
+func (s *Set) ListNamed(entity string) *index.Kind {
+	lists := s.Lists()
+	if i := slices.IndexFunc(lists, func(l *index.Kind) bool { return l.Entity == entity }); i >= 0 {
+		return lists[i]
+	}
+	return nil
 }
 
 // Verify checks every table of the transaction's organization against its keys and its change log, and the parts that
@@ -276,6 +284,17 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 	return k
 }
 
+// OnCheck lets check add problems of a record like Rules.Check, after that. Features that depend on the kind call it when they are
+// constructed.
+func (k *Kind[T]) OnCheck(check func(tx *store.Tx, before, after *T, p *fault.Problems) error) {
+	k.checks = append(k.checks, untypedCheck(check))
+}
+
+// OnChange lets changed be called like Rules.Changed, after that and in the order of the calls of OnChange.
+func (k *Kind[T]) OnChange(changed func(tx *store.Tx, before, after *T) error) {
+	k.changes = append(k.changes, untypedChange(changed))
+}
+
 // Get returns a record. If it was merged into another, the error names that one.
 func (k *Kind[T]) Get(tx *store.Tx, id uuid.UUID) (store.Doc[T], error) {
 	doc, err := k.Table.Get(tx, id)
@@ -322,10 +341,8 @@ func (k *Kind[T]) insert(tx *store.Tx, id uuid.UUID, rec T) (store.Doc[T], error
 	if err != nil {
 		return store.Doc[T]{}, err
 	}
-	if k.afterInsert != nil {
-		if err := k.afterInsert(tx, &rec); err != nil {
-			return store.Doc[T]{}, err
-		}
+	if err := k.changed(tx, nil, &rec); err != nil {
+		return store.Doc[T]{}, err
 	}
 	return doc, k.emit(tx, createdEvent, store.Event{ID: id, Data: doc.JSON})
 }

@@ -118,8 +118,8 @@ func (k *kind) check(tx *store.Tx, before, after any, body shape.Value, p *fault
 			}
 		}
 	}
-	if k.checkRecord != nil {
-		if err := k.checkRecord(tx, before, after, p); err != nil {
+	for _, check := range k.checks {
+		if err := check(tx, before, after, p); err != nil {
 			return err
 		}
 	}

@@ -224,8 +224,8 @@ func (k *Kind[T]) putBack(
 	if err == nil && k.mayRestore != nil {
 		err = k.mayRestore(tx, id, before, doc.JSON, force)
 	}
-	if err == nil && k.afterInsert != nil {
-		err = k.afterInsert(tx, &rec)
+	if err == nil {
+		err = k.changed(tx, nil, &rec)
 	}
 	if err == nil && k.afterRestore != nil {
 		err = k.afterRestore(tx, &rec, sets)

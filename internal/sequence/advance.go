@@ -172,7 +172,7 @@ func (x *engineTx) collectCampaign(a *agenda, id uuid.UUID, limit int) error {
 	}
 	switch {
 	case !end.IsZero() && !end.After(x.now):
-		delete(x.campaigns, id) // the hook that CompleteCampaign calls must see the new status
+		delete(x.campaigns, id) // campaignChanged, which CompleteCampaign calls, must see the new status
 		return x.engine.outreach.CompleteCampaign(x.tx, id)
 	case !end.IsZero():
 		a.noteNext(end)

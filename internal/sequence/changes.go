@@ -11,12 +11,15 @@ import (
 	"prospector/store"
 )
 
-// This file has the hooks of other packages. Each runs in the transaction of the change that it
+// This file follows the changes of other packages. Each function runs in the transaction of the change that it
 // reacts to.
 
-// CampaignChanged starts, advances or stops the sequences of a campaign that was created or
+// campaignChanged starts, advances or stops the sequences of a campaign that was created or
 // changed.
-func (e *Engine) CampaignChanged(tx *store.Tx, before, after *outreach.Campaign) error {
+func (e *Engine) campaignChanged(tx *store.Tx, before, after *outreach.Campaign) error {
+	if after == nil {
+		return nil
+	}
 	if before != nil && (before.MissingValues != after.MissingValues || before.OwnerID != after.OwnerID) {
 		if err := e.recheckHeld(tx, heldByCampaign, after.ID); err != nil {
 			return err
@@ -116,9 +119,15 @@ func (e *Engine) ContactsRemoved(tx *store.Tx, contacts []uuid.UUID) error {
 	return e.recheckContacts(tx, contacts)
 }
 
-// ContactChanged stops the sequences of a contact that opted out, starts those of one that can be
+// contactChanged stops the sequences of a contact that opted out, starts those of one that can be
 // written to again, looks at held steps again, and shows the new name and address.
-func (e *Engine) ContactChanged(tx *store.Tx, before, after *crm.Contact) error {
+func (e *Engine) contactChanged(tx *store.Tx, before, after *crm.Contact) error {
+	switch {
+	case before == nil:
+		return nil
+	case after == nil:
+		return e.ContactDeleted(tx, before.ID)
+	}
 	if err := e.recheckHeld(tx, heldByContact, after.ID); err != nil {
 		return err
 	}
@@ -158,14 +167,30 @@ func (e *Engine) showContact(tx *store.Tx, contact uuid.UUID) error {
 	})
 }
 
-// AccountChanged looks again at steps that are held because a value is missing.
-func (e *Engine) AccountChanged(tx *store.Tx, account uuid.UUID) error {
-	return e.recheckHeld(tx, heldByAccount, account)
+// accountChanged looks again at steps that are held because a value is missing.
+func (e *Engine) accountChanged(tx *store.Tx, before, after *crm.Account) error {
+	if before == nil || after == nil {
+		return nil
+	}
+	return e.recheckHeld(tx, heldByAccount, after.ID)
 }
 
-// TemplateChanged looks again at steps that are held because a value is missing.
-func (e *Engine) TemplateChanged(tx *store.Tx, template uuid.UUID) error {
-	return e.recheckHeld(tx, heldByTemplate, template)
+// AccountsMerged looks again at the steps that are held because of accounts that were merged into another.
+func (e *Engine) AccountsMerged(tx *store.Tx, accounts []uuid.UUID) error {
+	for _, account := range accounts {
+		if err := e.recheckHeld(tx, heldByAccount, account); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// templateChanged looks again at steps that are held because a value is missing.
+func (e *Engine) templateChanged(tx *store.Tx, before, after *outreach.Template) error {
+	if before == nil || after == nil || after.HasContentOf(before) {
+		return nil
+	}
+	return e.recheckHeld(tx, heldByTemplate, after.ID)
 }
 
 // ContactDeleted stops the sequences of a deleted contact, and then removes it from its audiences.
@@ -203,6 +228,16 @@ func (e *Engine) ContactDeleted(tx *store.Tx, contact uuid.UUID) error {
 	return e.outreach.ForgetContact(tx, contact)
 }
 
+// AudiencesOf returns the audiences of a contact.
+func (e *Engine) AudiencesOf(tx *store.Tx, contact uuid.UUID) ([]uuid.UUID, error) {
+	return e.outreach.AudiencesOf(tx, contact)
+}
+
+// ContactJoining makes sure that a merged or restored contact joins no dynamic audience.
+func (e *Engine) ContactJoining(tx *store.Tx, contact uuid.UUID, change crm.ContactChange) error {
+	return e.outreach.ContactJoining(tx, contact, change)
+}
+
 // ContactRestored brings a restored contact back into its audiences, and shows its sequences and messages as
 // those of a contact that exists. Sequences that stopped stay so.
 func (e *Engine) ContactRestored(tx *store.Tx, contact uuid.UUID, audiences []uuid.UUID) error {
@@ -229,9 +264,19 @@ func (e *Engine) markContactDeleted(tx *store.Tx, contact uuid.UUID, deleted boo
 	})
 }
 
-// Suppressed stops the sequences that a new suppression affects: those of an address now, those of
+func (e *Engine) suppressionChanged(tx *store.Tx, before, after *crm.Suppression) error {
+	switch {
+	case after == nil:
+		return e.released(tx)
+	case before == nil || before.Email != after.Email || before.Domain != after.Domain:
+		return e.suppressed(tx, after)
+	}
+	return nil
+}
+
+// suppressed stops the sequences that a new suppression affects: those of an address now, those of
 // a domain in a job.
-func (e *Engine) Suppressed(tx *store.Tx, s *crm.Suppression) error {
+func (e *Engine) suppressed(tx *store.Tx, s *crm.Suppression) error {
 	if s.Email != "" {
 		contacts, err := e.crm.ContactsWith(tx, string(s.Email))
 		if err != nil {
@@ -253,9 +298,9 @@ func (e *Engine) Suppressed(tx *store.Tx, s *crm.Suppression) error {
 	return e.enqueueStopJob(tx, stopWork{})
 }
 
-// Released starts the sequences of contacts that can be written to again after a suppression was
+// released starts the sequences of contacts that can be written to again after a suppression was
 // removed.
-func (e *Engine) Released(tx *store.Tx, _ *crm.Suppression) error {
+func (e *Engine) released(tx *store.Tx) error {
 	if err := e.awaitStopJobs(tx); err != nil {
 		return err
 	}
@@ -266,9 +311,14 @@ func (e *Engine) Released(tx *store.Tx, _ *crm.Suppression) error {
 	return e.scheduleJob(tx, startAllJobPart, startAllJob, e.clock.now(tx))
 }
 
-// TaskClosed finishes the step of a Task that was completed, canceled or deleted, and continues the
-// sequence. after is nil if the Task was deleted.
-func (e *Engine) TaskClosed(tx *store.Tx, task uuid.UUID, after *crm.Task) error {
+// taskChanged finishes the step of a Task that was completed, canceled or deleted, and continues the
+// sequence.
+func (e *Engine) taskChanged(tx *store.Tx, before, after *crm.Task) error {
+	wasOpen := before != nil && (before.Status == crm.TaskOpen || before.Status == "") // of a damaged one only the id is known
+	if !wasOpen || after != nil && after.Status == crm.TaskOpen {
+		return nil
+	}
+	task := before.ID
 	ids, err := e.sequences.IDs(tx, byTask, task[:], 1)
 	if err != nil || len(ids) == 0 {
 		return err
@@ -293,9 +343,12 @@ func (e *Engine) TaskClosed(tx *store.Tx, task uuid.UUID, after *crm.Task) error
 	})
 }
 
-// OrganizationChanged holds the campaigns of senders who are not allowed any more, and advances all sequences, because
+// organizationChanged holds the campaigns of senders who are not allowed any more, and advances all sequences, because
 // the business days or the sending window may have changed, or a value that was missing.
-func (e *Engine) OrganizationChanged(tx *store.Tx, _, _ *identity.Organization) error {
+func (e *Engine) organizationChanged(tx *store.Tx, before, after *identity.Organization) error {
+	if before == nil || after == nil {
+		return nil
+	}
 	if err := e.recheckHeld(tx, heldByAny, uuid.Nil); err != nil {
 		return err
 	}
@@ -314,9 +367,12 @@ func (e *Engine) adjustOrganization(tx *store.Tx) error {
 	return e.advanceNow(tx)
 }
 
-// UserChanged holds the campaigns of a user who was deactivated, and looks again at steps that are
+// userChanged holds the campaigns of a user who was deactivated, and looks again at steps that are
 // held because a value of the sender is missing.
-func (e *Engine) UserChanged(tx *store.Tx, before, after *identity.User) error {
+func (e *Engine) userChanged(tx *store.Tx, before, after *identity.User) error {
+	if before == nil || after == nil {
+		return nil
+	}
 	campaigns, err := e.outreach.CampaignsOfOwner(tx, after.ID)
 	if err != nil || len(campaigns) == 0 {
 		return err

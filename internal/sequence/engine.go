@@ -84,7 +84,7 @@ type Options struct {
 	Log       *slog.Logger
 }
 
-// New declares the tables of the package. Call Start before anything else.
+// New declares the tables of the package and follows the changes of other features. Call Start before anything else.
 func New(st *store.Store, id *identity.Identity, c *crm.CRM, o *outreach.Outreach, opt Options) *Engine {
 	opt.Speed = cmp.Or(opt.Speed, 1)
 	e := &Engine{
@@ -102,6 +102,16 @@ func New(st *store.Store, id *identity.Identity, c *crm.CRM, o *outreach.Outreac
 	e.SequenceList = index.NewKind("sequences", "-started_at", e.sequences, nil)
 	e.MessageList = index.NewKind("outbox", "-created_at", e.messages, nil)
 	e.SequenceList.ReadOnly, e.MessageList.ReadOnly = true, true
+	c.Follow(e)
+	o.RunWith(e)
+	id.Organizations.OnChange(e.organizationChanged)
+	id.Users.OnChange(e.userChanged)
+	c.Accounts.OnChange(e.accountChanged)
+	c.Contacts.OnChange(e.contactChanged)
+	c.Tasks.OnChange(e.taskChanged)
+	c.Suppressions.OnChange(e.suppressionChanged)
+	o.Templates.OnChange(e.templateChanged)
+	o.Campaigns.OnChange(e.campaignChanged)
 	return e
 }
 

@@ -51,7 +51,7 @@ func (e *Engine) newEngineTx(tx *store.Tx) *engineTx {
 }
 
 // withEngine calls do with the engineTx of a transaction. There is only one at a time, so a
-// hook that is called in the middle of do shares it.
+// change that is followed in the middle of do shares it.
 func (e *Engine) withEngine(tx *store.Tx, do func(*engineTx) error) error {
 	if etx, active := e.current.Get(tx); active {
 		return do(etx)

@@ -10,7 +10,7 @@ import (
 
 // hold holds a campaign, unless it was deleted.
 func (x *engineTx) hold(campaign uuid.UUID, reason outreach.HoldReason, detail string) error {
-	delete(x.campaigns, campaign) // the hook that Hold calls must see the new state
+	delete(x.campaigns, campaign) // campaignChanged, which Hold calls, must see the new state
 	err := x.engine.outreach.Hold(x.tx, campaign, reason, detail)
 	if fault.CodeOf(err) == fault.NotFound {
 		return nil

@@ -15,7 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 
@@ -127,7 +126,7 @@ func Open(cfg Config, opt Options) (*Service, error) {
 		turn.UseSpareThreads()
 	}
 	s := &Service{Config: cfg, Log: log}
-	s.Kinds = &record.Set{Losing: s.losing, Deleting: s.deleting, Restoring: s.restoring}
+	s.Kinds = &record.Set{}
 	if !opt.New {
 		if err := cfg.checkStoreExists(); err != nil {
 			return nil, err
@@ -154,12 +153,13 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	if err := errors.Join(s.declare(st, cfg), os.RemoveAll(cfg.WorkDir()), os.RemoveAll(cfg.CompactDir())); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	s.Index, err = index.Open(st, s.Lists(), index.Options{
+	s.Index, err = index.Open(st, s.Kinds.Lists(), index.Options{
 		Dir: cfg.IndexDir(), CacheBytes: cfg.Index.CacheBytes, MaxOpen: newHandleBudget().indexes, Log: log,
 	})
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
+	s.Outreach.UseIndex(s.Index)
 	if err := s.finishRebuild(context.Background()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -196,7 +196,7 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	})
 	s.Erasures = erasure.New(erasure.Options{
 		Store: st, Kinds: s.Kinds, Users: s.Identity.Users, CRM: s.CRM, Catalog: s.Catalog, Imports: s.Imports, Sequences: s.Sequences,
-		Operations: s.Operations, Index: s.Index, Lists: s.Lists,
+		Operations: s.Operations, Index: s.Index, Lists: s.Kinds.Lists,
 		ForgetResponses: func(ctx context.Context, org uuid.UUID, matches func([]byte) bool) error {
 			return s.API.EraseResponses(ctx, org, matches)
 		},
@@ -344,7 +344,7 @@ func isEmptyDir(path string) bool {
 // file with damaged pages is rebuilt.
 func OpenStore(dir string, cfg Config, log *slog.Logger, rebuild bool) (*Service, error) {
 	s := &Service{Log: log}
-	s.Kinds = &record.Set{Losing: s.losing, Deleting: s.deleting, Restoring: s.restoring}
+	s.Kinds = &record.Set{}
 	st, err := store.Open(dir, store.Options{
 		MustExist: true, Rebuild: rebuild, Log: log, Events: func(tx *store.Tx, e store.Event) error { return s.Webhooks.Emit(tx, e) },
 	})
@@ -363,28 +363,10 @@ func OpenStore(dir string, cfg Config, log *slog.Logger, rebuild bool) (*Service
 // shapedTables returns the tables whose records are answered as they are stored.
 func (s *Service) shapedTables() []store.ShapedTable {
 	var tables []store.ShapedTable
-	for _, kind := range s.Lists() {
+	for _, kind := range s.Kinds.Lists() {
 		tables = append(tables, kind.ShapedTable())
 	}
 	return tables
-}
-
-// Lists returns the kinds of records that can be listed.
-func (s *Service) Lists() []*index.Kind {
-	return slices.Concat(
-		s.Kinds.Lists(), s.Catalog.Lists(), s.Previews.Lists(), s.Sequences.Lists(), []*index.Kind{s.Operations.List},
-		s.Files.Lists(),
-	)
-}
-
-// ListNamed returns the kind of records that is called so, such as "contact", or nil.
-func (s *Service) ListNamed(entity string) *index.Kind {
-	for _, k := range s.Lists() {
-		if k.Entity == entity {
-			return k
-		}
-	}
-	return nil
 }
 
 // Close closes the index and the store of a service that does not run.

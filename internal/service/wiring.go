@@ -3,9 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
-	"math"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -14,12 +12,10 @@ import (
 	"prospector/internal/bulk"
 	"prospector/internal/catalog"
 	"prospector/internal/crm"
-	"prospector/internal/fault"
 	"prospector/internal/identity"
 	"prospector/internal/imports"
 	"prospector/internal/operation"
 	"prospector/internal/outreach"
-	"prospector/internal/planner"
 	"prospector/internal/record"
 	"prospector/internal/sequence"
 	"prospector/internal/tam"
@@ -30,95 +26,18 @@ import (
 // declare creates the parts of the service, each with the kinds of records that it owns.
 func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 	s.Store = st
-	s.Identity = identity.New(st, s.Kinds, identity.Options{
-		Sessions: identity.SessionTimes{Idle: cfg.Sessions.Idle, Lifetime: cfg.Sessions.Lifetime, Invite: cfg.Sessions.Invite},
-		OrganizationChanged: func(tx *store.Tx, before, after *identity.Organization) error {
-			return s.Sequences.OrganizationChanged(tx, before, after)
-		},
-		UserChanged: func(tx *store.Tx, before, after *identity.User) error {
-			return s.Sequences.UserChanged(tx, before, after)
-		},
-		CheckFooter: func(tx *store.Tx, footer string, p *fault.Problems) error {
-			return s.Outreach.CheckFooter(tx, footer, p)
-		},
-	})
+	s.Identity = identity.New(st, s.Kinds, identity.SessionTimes{Idle: cfg.Sessions.Idle, Lifetime: cfg.Sessions.Lifetime, Invite: cfg.Sessions.Invite})
 	s.Operations = operation.New(st, s.Kinds)
 	hosts, err := address.NewHosts(cfg.Identity.SharedHosts)
 	if err != nil {
 		return err
 	}
-	s.CRM = crm.New(s.Kinds, hosts, crm.Hooks{
-		ContactChanged: func(tx *store.Tx, before, after *crm.Contact) error {
-			return s.Sequences.ContactChanged(tx, before, after)
-		},
-		AccountChanged: func(tx *store.Tx, account uuid.UUID) error { return s.Sequences.AccountChanged(tx, account) },
-		ContactDeleted: func(tx *store.Tx, contact uuid.UUID) error { return s.Sequences.ContactDeleted(tx, contact) },
-		AudiencesOf: func(tx *store.Tx, contact uuid.UUID) ([]uuid.UUID, error) {
-			return s.Outreach.AudiencesOf(tx, contact)
-		},
-		ContactRestored: func(tx *store.Tx, contact uuid.UUID, audiences []uuid.UUID) error {
-			return s.Sequences.ContactRestored(tx, contact, audiences)
-		},
-		IsInSequence: func(tx *store.Tx, contact uuid.UUID) (bool, error) { return s.Sequences.IsRunning(tx, contact) },
-		HasMessages: func(tx *store.Tx, contact, since uuid.UUID) (bool, error) {
-			return s.Sequences.HasMessages(tx, contact, since)
-		},
-		ContactsMerging: func(tx *store.Tx, into uuid.UUID, contacts []uuid.UUID) error {
-			return s.Sequences.ContactsMerging(tx, into, contacts)
-		},
-		ContactsMerged: func(tx *store.Tx, into uuid.UUID, contacts []uuid.UUID) error {
-			return s.Sequences.ContactsMerged(tx, into, contacts)
-		},
-		ContactJoining: func(tx *store.Tx, contact uuid.UUID, change crm.ContactChange) error {
-			return s.Outreach.ContactJoining(tx, contact, change)
-		},
-		FieldChanging: func(tx *store.Tx, key string, removed []string) error {
-			return s.Outreach.FieldChanging(tx, key, removed)
-		},
-		FieldCreated: func(tx *store.Tx, key string) error { return s.Outreach.FieldCreated(tx, key) },
-		TaskClosed: func(tx *store.Tx, task uuid.UUID, after *crm.Task) error {
-			return s.Sequences.TaskClosed(tx, task, after)
-		},
-		Suppressed: func(tx *store.Tx, sup *crm.Suppression) error { return s.Sequences.Suppressed(tx, sup) },
-		Released:   func(tx *store.Tx, sup *crm.Suppression) error { return s.Sequences.Released(tx, sup) },
-		ListOf:     s.ListNamed,
-	})
+	s.CRM = crm.New(s.Kinds, hosts)
 	s.Catalog, s.Previews = catalog.New(hosts), tam.NewTables()
 	s.Files = imports.NewTables()
 	s.mail = cfg.smtp()
 	s.LinkBase = cfg.PublicURL
-	s.Outreach = outreach.New(st, s.Kinds, s.Identity, s.CRM, outreach.Hooks{
-		CampaignChanged: func(tx *store.Tx, before, after *outreach.Campaign) error {
-			return s.Sequences.CampaignChanged(tx, before, after)
-		},
-		ContactsAdded: func(tx *store.Tx, audience uuid.UUID, contacts []uuid.UUID, why outreach.Joining) error {
-			return s.Sequences.ContactsAdded(tx, audience, contacts, why)
-		},
-		ChangeEnded: func(tx *store.Tx, change uuid.UUID) error { return s.Sequences.ChangeEnded(tx, change) },
-		ContactsRemoved: func(tx *store.Tx, contacts []uuid.UUID) error {
-			return s.Sequences.ContactsRemoved(tx, contacts)
-		},
-		Select: func(ctx context.Context, org uuid.UUID, k *index.Kind, query index.Query) ([]uuid.UUID, error) {
-			ids, _, err := s.Index.Select(ctx, org, k, query, math.MaxInt)
-			return ids, err
-		},
-		TemplateChanged: func(tx *store.Tx, template uuid.UUID) error { return s.Sequences.TemplateChanged(tx, template) },
-		Transport:       func(sender uuid.UUID) string { return s.Sequences.TransportName(sender) },
-		Now:             func(tx *store.Tx) time.Time { return s.Sequences.Now(tx) },
-		RecipientFree: func(tx *store.Tx, email string, id uuid.UUID) (time.Time, error) {
-			return s.Sequences.RecipientFree(tx, email, id)
-		},
-		HiddenLink: func() string { return s.Sequences.HiddenLink() },
-		SenderLedger: func(tx *store.Tx, sender uuid.UUID) (*planner.Ledger, error) {
-			return s.Sequences.SenderLedger(tx, sender)
-		},
-		Progress: func(tx *store.Tx, campaign uuid.UUID) func(uuid.UUID) (*outreach.Progress, error) {
-			return s.Sequences.Progress(tx, campaign)
-		},
-		Running: func(tx *store.Tx, campaign uuid.UUID, visit func(outreach.Progress) error) error {
-			return s.Sequences.Running(tx, campaign, visit)
-		},
-	})
+	s.Outreach = outreach.New(st, s.Kinds, s.Identity, s.CRM)
 	s.Sequences = sequence.New(st, s.Identity, s.CRM, s.Outreach, sequence.Options{
 		DailyCap: cfg.Mail.DailyCap, MinGap: cfg.Mail.MinGap, RecipientGap: cfg.Mail.RecipientGap, Speed: cfg.Sequences.Speed,
 		PublicURL: func() string { return s.LinkBase }, Connections: smtpConnections, Log: s.Log,
@@ -131,6 +50,7 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 			return s.mail
 		},
 	})
+	s.Kinds.AddLists(slices.Concat(s.Catalog.Lists(), s.Previews.Lists(), s.Sequences.Lists(), []*index.Kind{s.Operations.List}, s.Files.Lists())...)
 	accounts, contacts := bulk.TargetOf(s.CRM.Accounts), bulk.TargetOf(s.CRM.Contacts)
 	accounts.Merge, contacts.Merge = s.CRM.MergeAccountGroup, s.CRM.MergeContactGroup
 	s.Bulk = bulk.New(st, s.Operations, accounts, contacts, bulk.TargetOf(s.CRM.Opportunities),
@@ -178,19 +98,4 @@ func (s *Service) remerge(tx *store.Tx, data json.RawMessage) error {
 		return err
 	}
 	return s.Sequences.ContactDeleted(tx, u.ID)
-}
-
-// deleting is called for the deletion of a record from which others lose values.
-func (s *Service) deleting(tx *store.Tx, entity string, id uuid.UUID, remove func() error) error {
-	return s.Operations.Delete(tx, entity, id, remove)
-}
-
-// restoring is called when a record is restored that an operation has deleted.
-func (s *Service) restoring(tx *store.Tx, deletion, id uuid.UUID, force bool, restore func() error) error {
-	return s.Undos.Restore(tx, deletion, id, force, restore)
-}
-
-// losing is called before records lose a value that was deleted.
-func (s *Service) losing(tx *store.Tx, loss record.Loss, c record.Consent) error {
-	return s.Outreach.Losing(tx, loss, c)
 }

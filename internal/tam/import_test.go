@@ -50,8 +50,8 @@ func newFixture(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	kinds := &record.Set{}
-	users := identity.New(st, kinds, identity.Options{})
-	o.TAM = New(st, nil, NewTables(), operation.New(st, kinds), catalog.New(nil), users, crm.New(kinds, nil, crm.Hooks{}), Options{UnitRate: 2})
+	users := identity.New(st, kinds, identity.SessionTimes{})
+	o.TAM = New(st, nil, NewTables(), operation.New(st, kinds), catalog.New(nil), users, crm.New(kinds, nil), Options{UnitRate: 2})
 	o.worker = worker.New(st, slog.New(slog.DiscardHandler), o.Jobs())
 	t.Cleanup(func() {
 		o.view(func(tx *store.Tx) error {

@@ -34,7 +34,9 @@ type Options struct {
 
 // New returns the undos of a service.
 func New(st *store.Store, kinds *record.Set, operations *operation.Operations, opt Options) *Undos {
-	return &Undos{Options: opt, store: st, kinds: kinds, operations: operations}
+	u := &Undos{Options: opt, store: st, kinds: kinds, operations: operations}
+	kinds.Restoring = u.Restore
+	return u
 }
 
 // Job is the kind of the job that runs an undo.
