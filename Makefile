@@ -5,13 +5,24 @@ export CGO_ENABLED ?= 0
 SOAK_ROUNDS ?= 100
 FUZZ_TIME ?= 60s
 
-.PHONY: help build demo test race lint cover client lint-api check-console browser bench-console screenshots bench soak fuzz ci clean
+.PHONY: help build release demo test race lint vuln cover client lint-api check-console browser bench-console screenshots bench soak fuzz ci clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build ./prospector
 	go build -o prospector .
+
+VERSION ?= $(shell git describe --tags --always --dirty)
+release: ## build archives with VERSION for linux (amd64, arm64) and macOS (arm64) into ./release, with checksums
+	rm -rf release && mkdir release
+	for platform in linux/amd64 linux/arm64 darwin/arm64; do \
+		name=prospector-$(VERSION)-$${platform%/*}-$${platform#*/}; mkdir release/$$name && \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} go build -trimpath -ldflags '-s -w -X prospector/internal/service.version=$(VERSION)' -o release/$$name . && \
+		cp -r README.md CHANGELOG.md SECURITY.md config.example.yaml docs release/$$name && \
+		tar -czf release/$$name.tar.gz -C release $$name && rm -r release/$$name || exit 1; \
+	done
+	cd release && { command -v sha256sum >/dev/null && sha256sum *.tar.gz || shasum -a 256 *.tar.gz; } >SHA256SUMS && cat SHA256SUMS
 
 demo: build ## run the demo: a campaign at one day per second, then requests to try
 	./prospector demo
@@ -36,6 +47,11 @@ lint: ## check every module with gofmt, go mod tidy and go vet, and the product 
 	cd internal/clienttest && go vet .
 	cd internal/browsertest && go mod tidy -diff && go vet .
 	go tool -modfile=.ci/tools/go.mod staticcheck ./...
+
+# The database cannot be reached from everywhere, and that says nothing about the code.
+vuln: ## look for known vulnerabilities in what the program calls, if the database of the Go project can be reached
+	@if out=$$(go tool -modfile=.ci/tools/go.mod govulncheck ./... 2>&1); then echo "$$out"; \
+		else echo "$$out"; echo "$$out" | grep -q 'fetching vulnerabilities' && echo "the database of vulnerabilities cannot be reached, so nothing was looked for"; fi
 
 cover: ## run all tests and write the coverage to cover.html
 	go test -coverpkg ./... -coverprofile cover.out ./...
