@@ -5,7 +5,7 @@ export CGO_ENABLED ?= 0
 SOAK_ROUNDS ?= 100
 FUZZ_TIME ?= 60s
 
-.PHONY: help build release demo test race lint vuln cover client lint-api check-console browser bench-console screenshots bench soak fuzz ci clean
+.PHONY: help build release demo test test-fast race lint vuln cover client lint-api check-console browser bench-console screenshots bench soak fuzz ci clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,12 @@ demo: build ## run the demo: a campaign at one day per second, then requests to 
 # make lint runs vet, and without debugging information the many test programs are linked faster.
 test: ## run all tests
 	go test -vet off -ldflags -w -timeout 20m ./...
+
+# The packages whose tests need no store, server or process.
+FAST = ./internal/address ./internal/duplicate ./internal/fault ./internal/filter ./internal/mail ./internal/match ./internal/password \
+	./internal/planner ./internal/rows ./internal/shape ./internal/template ./internal/turn
+test-fast: ## run the tests of the packages that compute and store nothing, in less than a minute
+	go test -vet off -ldflags -w $(FAST)
 
 RACE ?= ./...
 race: ## run all tests with the race detector, or those of the packages RACE
@@ -101,7 +107,10 @@ fuzz: ## run each fuzz test for FUZZ_TIME
 	go test ./internal/mail -run '^$$' -fuzz FuzzMessage -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
 
 soak: fuzz ## kill the server SOAK_ROUNDS times while clients write, and damage the store file twice as often
-	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./handlers -run 'TestPreviewReference|TestSendingModel|TestEngineThousand|TestEngineMany|TestEngineStopsUndone|TestThrong|TestNobodyJoinsByLoss|TestUndoModel|TestCorrectModel' -count 1 -timeout 4h -v
+	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./internal/sequence -run 'TestSendingModel|TestEngineThousand|TestEngineMany|TestEngineStopsUndone|TestThrong|TestCorrectModel' -count 1 -timeout 4h -v
+	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./internal/tam -run TestPreviewReference -count 1 -timeout 4h -v
+	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./internal/outreach -run TestNobodyJoinsByLoss -count 1 -timeout 4h -v
+	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./internal/undo -run TestUndoModel -count 1 -timeout 4h -v
 	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./internal/crm -run TestMergeModel -count 1 -timeout 4h -v
 	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./internal/rows -run 'TestFlatMemory|TestFlatSpreadsheets' -count 1 -timeout 4h -v
 	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./index -run 'TestAgreement|TestDamage|TestFlippedSegments|TestRestarts' -count 1 -timeout 4h -v

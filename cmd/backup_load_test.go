@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	"prospector/internal/apptest"
 )
 
 // pairWriter creates the account "1 of w" in one organization and writes 1 into the title of a
@@ -134,7 +136,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		running.Go(func() { w.run(t, s.url, stop) })
 	}
 	backups := 3
-	if raceDetector {
+	if apptest.RaceDetector {
 		backups = 1
 	}
 	var before, after [3][orgs]int64

@@ -48,12 +48,12 @@ func withBinary(run func() int) int {
 	binary = filepath.Join(dir, "prospector")
 	plain = binary
 	builds := map[string][]string{plain: {"build"}}
-	if raceDetector {
+	if apptest.RaceDetector {
 		plain += "-plain"
 		builds = map[string][]string{binary: {"build", "-race"}, plain: {"build"}}
 	}
 	for file, args := range builds {
-		version := "-X prospector/internal/service.version=" + testVersion
+		version := "-w -X prospector/internal/service.version=" + testVersion
 		c := exec.Command("go", append(args, "-ldflags", version, "-o", file, "prospector")...)
 		if !slices.Contains(args, "-race") {
 			c.Env = append(os.Environ(), "CGO_ENABLED=0") // as in the Makefile, to share its build cache

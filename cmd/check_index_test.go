@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
 
+	"prospector/internal/apptest"
 	"prospector/internal/crm"
 )
 
@@ -190,7 +191,7 @@ func TestCheckIndex(t *testing.T) {
 			l.rewrite(l.contacts[9].ID, "VP Sales", "VP 1")
 		}, whole.contacts[9].ID.String() + " differs from the record in the store", []string{"without a server", "with a server"}},
 	} {
-		if raceDetector && i%3 > 0 {
+		if apptest.RaceDetector && i%3 > 0 {
 			continue
 		}
 		for _, how := range c.how {

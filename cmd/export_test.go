@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"prospector/internal/apptest"
 )
 
 const (
@@ -99,7 +101,7 @@ func TestExportSlowReader(t *testing.T) {
 	t.Parallel()
 	p, s, key, ids := exporting(t)
 	round, times := 0, 30
-	if raceDetector {
+	if apptest.RaceDetector {
 		times = 10
 	}
 	writes := func() (grown int64) {

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"unicode/utf16"
+
+	"prospector/internal/apptest"
 )
 
 // zipped returns a text compressed with gzip.
@@ -175,7 +177,7 @@ func TestImportRefusals(t *testing.T) {
 		for _, c := range refused {
 			args := append([]string{"import", "contacts", c.file, "--org", "Acme"}, strings.Fields(c.flags)...)
 			d.run(append(args, "--json")...).withoutProgress().fails(1, c.says...)
-			if !raceDetector {
+			if !apptest.RaceDetector {
 				d.run(args...).withoutProgress().fails(1, c.says...)
 			}
 		}

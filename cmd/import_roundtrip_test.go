@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"prospector/internal/apptest"
 )
 
 // hostileTexts returns texts that tables and spreadsheets often mishandle.
@@ -21,7 +23,7 @@ func hostileTexts() []string {
 	r := rand.New(rand.NewPCG(7, 7))
 	parts := strings.Split("= + - @ ' \" , ; | a é 😀 \\", " ")
 	parts = append(parts, " ", "\n", "\r", "\t")
-	for !raceDetector && len(texts) < 120 {
+	for !apptest.RaceDetector && len(texts) < 120 {
 		text := ""
 		for range 1 + r.IntN(6) {
 			text += parts[r.IntN(len(parts))]

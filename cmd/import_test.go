@@ -2,7 +2,6 @@ package cmd_test
 
 import (
 	"encoding/json"
-	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -24,7 +23,7 @@ type acmePlace struct {
 // command would be slow.
 func acmeBothWays(t *testing.T, test func(t *testing.T, d *acmePlace)) {
 	for _, running := range []bool{false, true} {
-		if raceDetector && !running {
+		if apptest.RaceDetector && !running {
 			continue
 		}
 		name := "without a server"
@@ -122,23 +121,10 @@ func (d *acmePlace) hasRecords(entity string, records ...string) {
 // imported returns a record as an import creates it, with the given members and defaults for the
 // others.
 func imported(entity, members string) string {
-	bare := map[string]string{
-		"contacts": `{"account_id": null, "first_name": null, "last_name": null, "email": null, "other_external_ids": [], "city": null, "country": null, "other_emails": [], "title": null, "phone_number": null, "other_phones": [], "linkedin_url": null,
-			"location": null, "do_not_contact": false, "notes": null, "scoring": {"heat_score": null}, "source": "csv", "external_id": null, "tags": []}`,
-		"accounts": `{"website": null, "industry": null, "employee_count": null, "annual_revenue": null, "founded_year": null, "description": null,
-			"country": null, "location": null, "linkedin_url": null, "phone_number": null, "source": "csv", "owner_id": null, "notes": null, "other_external_ids": [],
-			"external_id": null, "tags": []}`,
-		"suppressions": `{"email": null, "domain": null, "reason": null}`,
-	}[entity]
-	record := map[string]any{"id": "<id>", "created_at": "<time>", "updated_at": "<time>"}
-	for _, text := range []string{bare, "{" + members + "}"} {
-		var more map[string]any
-		if err := json.Unmarshal([]byte(text), &more); err != nil {
-			panic(err)
-		}
-		maps.Copy(record, more)
+	if entity != "suppressions" {
+		members = `"source": "csv", ` + members
 	}
-	return asJSON(record)
+	return apptest.Record(entity, "{"+members+"}")
 }
 
 func TestImportContacts(t *testing.T) {

@@ -26,7 +26,7 @@ import (
 func TestShutdownWhileSweeping(t *testing.T) {
 	t.Parallel()
 	n := 4000
-	if raceDetector {
+	if apptest.RaceDetector {
 		n = 2500 // still more than one transaction sweeps
 	}
 	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
@@ -81,7 +81,7 @@ func TestShutdownWhileSweeping(t *testing.T) {
 // during the test.
 func TestCheckUnswept(t *testing.T) {
 	for _, running := range []bool{false, true} {
-		if raceDetector && !running { // nothing runs concurrently then
+		if apptest.RaceDetector && !running { // nothing runs concurrently then
 			continue
 		}
 		t.Run(fmt.Sprintf("server %t", running), func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestCheckUnswept(t *testing.T) {
 // before either is swept. The index then matches neither the state before nor the state after both
 // deletions. This is not a problem.
 func TestCheckReindexedUnswept(t *testing.T) {
-	if raceDetector {
+	if apptest.RaceDetector {
 		t.Skip("nothing runs concurrently in this test")
 	}
 	t.Parallel()

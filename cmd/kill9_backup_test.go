@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"prospector/internal/apptest"
 )
 
 // milestone is a point in the run of a command that can be observed from outside.
@@ -84,7 +86,7 @@ func TestKill9Backup(t *testing.T) {
 	p.contacts(uuid.MustParse(org), 1000)
 	const alone, besideServer, ofServer = 0, 1, 2
 	for round := range 15 {
-		if raceDetector && round%2 == 1 {
+		if apptest.RaceDetector && round%2 == 1 {
 			continue
 		}
 		kind, file := round%3, fmt.Sprint("backup ", round)
@@ -169,7 +171,7 @@ func TestKill9Restore(t *testing.T) {
 	}
 	old, asides := whole("data"), p.asides()
 	for round := range 12 {
-		if raceDetector && (round < 2 || round > 5) {
+		if apptest.RaceDetector && (round < 2 || round > 5) {
 			continue
 		}
 		other := map[string]string{"First": "Second", "Second": "First"}[old]

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"prospector/internal/apptest"
 )
 
 // bulkOperation has the fields of a bulk operation that these tests check.
@@ -32,7 +34,7 @@ func TestKill9Bulk(t *testing.T) {
 	n := 6000
 	if soaking() {
 		n = 100_000
-	} else if raceDetector {
+	} else if apptest.RaceDetector {
 		n = 2000
 	}
 	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/apptest"
 	"prospector/internal/catalog"
 	"prospector/store"
 )
@@ -88,7 +89,7 @@ func TestKill9Catalog(t *testing.T) {
 	p := begin()
 	random := rand.New(rand.NewPCG(soakSeed, 11))
 	rounds := 9
-	if raceDetector {
+	if apptest.RaceDetector {
 		rounds = 3
 	}
 	for round := range rounds {

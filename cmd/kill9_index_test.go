@@ -32,7 +32,7 @@ import (
 func TestKill9Indexing(t *testing.T) {
 	t.Parallel()
 	rounds, contacts := soakRounds(t, 5), 5000 // a round for each damage, and enough contacts for an index
-	if raceDetector {
+	if apptest.RaceDetector {
 		rounds, contacts = soakRounds(t, 3), 2500
 	}
 	random := rand.New(rand.NewPCG(soakSeed, 99))

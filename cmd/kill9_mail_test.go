@@ -21,7 +21,7 @@ func TestKill9Mail(t *testing.T) {
 	t.Parallel()
 	rounds := soakRounds(t, 2)
 	contacts := max(150, 15*rounds)
-	if raceDetector {
+	if apptest.RaceDetector {
 		contacts = 60
 	}
 	random := rand.New(rand.NewPCG(soakSeed, 40))

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"prospector/internal/apptest"
 )
 
 const previewPath = "/v1/tam/preview"
@@ -65,7 +67,7 @@ func (m *previewKills) marketRequests(s *server) []string {
 func TestKill9Preview(t *testing.T) {
 	t.Parallel()
 	rounds, companies := soakRounds(t, 2), 1100
-	if raceDetector {
+	if apptest.RaceDetector {
 		companies = 500
 	}
 	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")

@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/apptest"
 	"prospector/internal/service"
 	"prospector/store"
 )
@@ -165,7 +166,7 @@ func (r *researchPreview) summary(s *server, o *researchOrg) string {
 func TestKill9Research(t *testing.T) {
 	t.Parallel()
 	companies := 320
-	if raceDetector {
+	if apptest.RaceDetector {
 		companies = 80
 	}
 	k := newResearchKills(t, companies)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"prospector/internal/apptest"
 )
 
 // sweep is the sweep of a deleted value from many contacts, and what must hold at any time.
@@ -41,7 +43,7 @@ func TestKill9Sweep(t *testing.T) {
 	n := 5000
 	if soaking() {
 		n = 100_000
-	} else if raceDetector {
+	} else if apptest.RaceDetector {
 		n = 2500 // still more than one transaction sweeps
 	}
 	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
@@ -113,7 +115,7 @@ func (s *server) hasNoTag(key, gone, kept string, n int) {
 // TestKill9SweepField deletes a custom field that many contacts have, creates one of another type
 // with the same key, and fills it while the old values are still being swept.
 func TestKill9SweepField(t *testing.T) {
-	if raceDetector {
+	if apptest.RaceDetector {
 		t.Skip("TestKill9Sweep already covers this sweep with the race detector")
 	}
 	t.Parallel()
@@ -181,7 +183,7 @@ func TestKill9SweepField(t *testing.T) {
 
 // TestKill9SweepAccount deletes an account with many contacts.
 func TestKill9SweepAccount(t *testing.T) {
-	if raceDetector {
+	if apptest.RaceDetector {
 		t.Skip("TestKill9Sweep already covers this sweep with the race detector")
 	}
 	t.Parallel()
@@ -222,7 +224,7 @@ func (w *sweep) killUntilDone(s *server, began time.Time) {
 	t := w.p.t
 	t.Helper()
 	most, last := len(w.ids), 3
-	if raceDetector {
+	if apptest.RaceDetector {
 		last = 1
 	}
 	for round := 0; ; round++ {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/apptest"
 	"prospector/internal/catalog"
 	"prospector/internal/crm"
 	"prospector/internal/record"
@@ -268,7 +269,7 @@ func (o *importer) awaitImports(s *server) {
 func TestKill9TAMImport(t *testing.T) {
 	t.Parallel()
 	companies := "450"
-	if raceDetector {
+	if apptest.RaceDetector {
 		companies = "300"
 	}
 	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"prospector/internal/apptest"
 )
 
 const hookClients = 8
@@ -25,7 +27,7 @@ func TestKill9Webhook(t *testing.T) {
 	queued, rounds := 800, soakRounds(t, 2)
 	if soaking() {
 		queued = 20_000
-	} else if raceDetector {
+	} else if apptest.RaceDetector {
 		queued = 300
 	}
 	random := rand.New(rand.NewPCG(soakSeed, 30))
@@ -300,7 +302,7 @@ func TestWebhookShutdown(t *testing.T) {
 func TestWebhookRepeatedStops(t *testing.T) {
 	t.Parallel()
 	n := 600
-	if raceDetector {
+	if apptest.RaceDetector {
 		n = 200
 	}
 	var names []string

@@ -138,7 +138,7 @@ func TestMailUntrusted(t *testing.T) {
 func TestMailRepeatedStops(t *testing.T) {
 	t.Parallel()
 	contacts, stops := 1200, 3
-	if raceDetector {
+	if apptest.RaceDetector {
 		contacts, stops = 300, 2
 	}
 	o := newMailPlace(t)

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"prospector/internal/apptest"
 )
 
 // TestOrgDelete checks that an organization is deleted with all its data, immediately and
@@ -149,7 +151,7 @@ func TestOrgDeleteInFlight(t *testing.T) {
 func TestKill9OrgDelete(t *testing.T) {
 	t.Parallel()
 	n := 3000
-	if raceDetector {
+	if apptest.RaceDetector {
 		n = 1000
 	}
 	stored := n + (n+8)/9 + 3 // with the suppressions of those who opted out, organization, user and key

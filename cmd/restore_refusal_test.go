@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
+
+	"prospector/internal/apptest"
 )
 
 // invalidBackup is a file that restore must refuse, and the expected error.
@@ -156,7 +158,7 @@ func TestRestoreRefusals(t *testing.T) {
 	}
 	before := p.tree(".")
 	for i, b := range bad {
-		if raceDetector && i%3 > 0 && i < len(bad)-3 {
+		if apptest.RaceDetector && i%3 > 0 && i < len(bad)-3 {
 			continue
 		}
 		args := []string{"restore", b.name + ".backup"}
@@ -164,7 +166,7 @@ func TestRestoreRefusals(t *testing.T) {
 			args = append(args, "--json")
 		}
 		t.Run(b.name, func(t *testing.T) {
-			p := &place{t: t, dir: p.dir, plain: raceDetector && i > 0} // one refusal under the race detector is enough
+			p := &place{t: t, dir: p.dir, plain: apptest.RaceDetector && i > 0} // one refusal under the race detector is enough
 			r := p.run(args...).withoutProgress()
 			if changes := p.changes(".", before); changes != "" {
 				t.Errorf("the refused restore changed files:%s", changes)

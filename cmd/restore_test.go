@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	"prospector/internal/apptest"
 )
 
 var heldWarning = regexp.MustCompile(`level=WARN msg="the store was restored or copied: campaigns and deliveries are held until you run 'prospector resume'" reason=restored`)
@@ -78,7 +80,7 @@ func TestRestore(t *testing.T) {
 		t.Errorf("got %d contacts, want %d, or the wrong ones", len(now), len(then))
 	}
 	for _, index := range []string{"", newer} { // without an index, and with one of the replaced store
-		if raceDetector && index == "" {
+		if apptest.RaceDetector && index == "" {
 			continue
 		}
 		if index != "" {
@@ -237,7 +239,7 @@ func TestRestoreWithConcurrentCommand(t *testing.T) {
 	want["then"] = has()
 	now := "then"
 	for round := range 6 {
-		if raceDetector && round >= 3 {
+		if apptest.RaceDetector && round >= 3 {
 			break
 		}
 		other := map[string]string{"then": "later", "later": "then"}[now]

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"prospector/internal/apptest"
 )
 
 // rowsOf returns a CSV file of contacts.
@@ -103,7 +105,7 @@ func TestWebhookHeld(t *testing.T) {
 	for _, running := range []bool{false, true} {
 		t.Run(fmt.Sprintf("resumed with server %t", running), func(t *testing.T) {
 			t.Parallel()
-			if raceDetector && !running {
+			if apptest.RaceDetector && !running {
 				t.Skip("the race detector already covers this with a server")
 			}
 			d, b := withPendingDeliveries(t, "ada", "bob")

@@ -13,17 +13,13 @@ import (
 	"prospector/internal/apptest"
 )
 
-// many is the number of records in the organization with an index. Half as many are too few for an
-// index, so that their lists are evaluated record by record.
-const many = 2200
-
 // TestEveryKindAgrees compares lists with and without an index, for every entity and all of its
 // fields, including custom ones. One organization has all records, and two others have half of them
 // each. For every query and sort order, the list of the first must equal the merged lists of the
 // other two, also after tags, accounts and fields were deleted.
 func TestEveryKindAgrees(t *testing.T) {
 	kinds := []string{"contacts", "tasks", "accounts", "opportunities", "meetings"}
-	if raceDetector { // the race detector makes it ten times as slow, and it finds the same in each
+	if apptest.RaceDetector { // the race detector makes it ten times as slow, and it finds the same in each
 		kinds = kinds[:1]
 	}
 	for seed, entity := range kinds {
@@ -35,7 +31,7 @@ func TestEveryKindAgrees(t *testing.T) {
 				a.add(app, i)
 			}
 			a.load()
-			if raceDetector { // this test makes one request after another
+			if apptest.RaceDetector { // this test makes one request after another
 				a.ask(4)
 				a.forget()
 			} else {
@@ -57,7 +53,7 @@ type agreement struct {
 	t      *testing.T
 	entity string
 	rand   *rand.Rand
-	fields []listField
+	fields []apptest.ListField
 	sides  []*side // all records, the even ones and the odd ones
 }
 
@@ -66,17 +62,6 @@ type agreement struct {
 type side struct {
 	org *apptest.Org
 	ids map[string]string
-}
-
-type listField struct {
-	Key        string
-	Type       string
-	ReadOnly   bool `json:"read_only"`
-	Sortable   bool
-	Conditions []string
-	Enum       *struct {
-		Allowed []string `json:"allowed_values"`
-	} `json:"enum_field_settings"`
 }
 
 // add creates an organization with the records that others refer to, and with a custom field of
@@ -110,7 +95,9 @@ func (a *agreement) field(s *side, key, typ string) {
 }
 
 func (a *agreement) schema() {
-	var schema struct{ Data struct{ Fields []listField } }
+	var schema struct {
+		Data struct{ Fields []apptest.ListField }
+	}
 	if err := json.Unmarshal(a.sides[0].org.Read.Get("/v1/schemas/"+a.entity).Is(200).Body, &schema); err != nil {
 		a.t.Fatal(err)
 	}
@@ -120,7 +107,7 @@ func (a *agreement) schema() {
 var mixedTexts = []string{"a", "A", "Ann Smith", "ann", "ÄNN-smith", "VP of Sales", "vp", "zebra 9", "日本", "o'neil", "--", "ß SS"}
 
 // value returns a random value of a field, or nil for no value.
-func (a *agreement) value(f *listField) any {
+func (a *agreement) value(f *apptest.ListField) any {
 	r := a.rand
 	pick := func(list []string) string { return list[r.IntN(len(list))] }
 	switch {
@@ -161,11 +148,11 @@ func (a *agreement) value(f *listField) any {
 // load creates the records of each side in batches.
 func (a *agreement) load() {
 	batches := make([][]map[string]any, len(a.sides))
-	for i := range many {
+	for i := range apptest.ManyRecords {
 		rec := map[string]any{}
 		for j := range a.fields {
 			f := &a.fields[j]
-			required := strings.Contains(newBody(a.entity, "", ""), `"`+f.Key+`"`)
+			required := strings.Contains(apptest.EntityBody(a.entity, "", ""), `"`+f.Key+`"`)
 			if f.ReadOnly && f.Key != "source" || f.Key == "ends_at" || f.Key == "external_id" || !required && a.rand.IntN(3) == 0 {
 				continue
 			}

@@ -12,7 +12,7 @@ func TestBulk(t *testing.T) {
 	org := app.Org("Acme")
 	for _, entity := range []string{"accounts", "contacts", "opportunities", "tasks", "meetings"} {
 		path := "/v1/" + entity + "/bulk"
-		makers[entity](org)
+		apptest.Makers[entity](org)
 		org.Write.Post(path, `{"filters": [{"field": "x", "condition": "is", "value": 1}], "delete": true}`).Fails(422, "invalid_filter", "filters[0].field")
 		org.Write.Post(path, `{"filters": [], "delete": true, "expect": 7}`).Fails(409, "count_changed", "not 7")
 		id := org.Write.Post(path, `{"filters": [], "set": {"notes": "checked"}, "dry_run": true}`).Is(202).ID()

@@ -39,16 +39,16 @@ func TestClientHasGone(t *testing.T) {
 	org := app.Org("Acme")
 	contact := org.Write.Post("/v1/contacts", `{"email": "a@x.example"}`).Is(201).ID()
 	app.Catalog([]catalog.Company{{ID: "c1", Name: "Globex"}}, nil)
-	audience := newAudience(org)
+	audience := apptest.NewAudience(org)
 	const query = `{"filters": [{"field": "email", "condition": "contains", "value": "x"}]}`
 	for path, body := range map[string]string{
-		"/v1/contacts/list":                                         query,
-		"/v1/contacts/export":                                       query,
-		"/v1/companies/list":                                        `{}`,
-		"/v1/audiences/" + audience + "/contacts/add":               query,
-		"/v1/audiences/" + audience + "/contacts/list":              `{}`,
-		"/v1/campaigns/" + newCampaign(org, "active") + "/simulate": `{"contact_ids": ["` + contact + `"]}`,
-		"/v1/tam/preview/estimate":                                  `{"request_id": "` + uuid.NewString() + `", "company_filters": {}}`,
+		"/v1/contacts/list":                                                 query,
+		"/v1/contacts/export":                                               query,
+		"/v1/companies/list":                                                `{}`,
+		"/v1/audiences/" + audience + "/contacts/add":                       query,
+		"/v1/audiences/" + audience + "/contacts/list":                      `{}`,
+		"/v1/campaigns/" + apptest.NewCampaign(org, "active") + "/simulate": `{"contact_ids": ["` + contact + `"]}`,
+		"/v1/tam/preview/estimate":                                          `{"request_id": "` + uuid.NewString() + `", "company_filters": {}}`,
 	} {
 		t.Run(path, func(t *testing.T) {
 			org.Write.In(t).Post(path, body).Is(200)
@@ -104,7 +104,7 @@ func TestWorkEndsSoon(t *testing.T) {
 	}
 	app.Catalog(companies, nil)
 	ids := org.Read.Post("/v1/contacts/list", `{"page_size": 500}`).Is(200).Column("id")
-	campaign := newCampaign(org, "active")
+	campaign := apptest.NewCampaign(org, "active")
 	filters := `{"filters": [` + strings.Join(rules, ",") + `]}`
 	for path, body := range map[string]string{
 		"/v1/contacts/list":                       filters,

@@ -109,7 +109,7 @@ func TestConcurrentSimulations(t *testing.T) {
 	org, other := app.Org("Acme"), app.Org("Umbrella")
 	request := func(org *apptest.Org) (path, body string) {
 		contact := org.Write.Post("/v1/contacts", `{"email": "a@x.example"}`).Is(201).ID()
-		return "/v1/campaigns/" + newCampaign(org, "active") + "/simulate", `{"contact_ids": ["` + contact + `"]}`
+		return "/v1/campaigns/" + apptest.NewCampaign(org, "active") + "/simulate", `{"contact_ids": ["` + contact + `"]}`
 	}
 	simulate, body := request(org)
 	theirs, of := request(other)

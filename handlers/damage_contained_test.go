@@ -35,7 +35,7 @@ func newDamageFixture(t *testing.T) *damageFixture {
 		f.bad[table] = f.Admin.Post(path, fmt.Sprintf(body, "bad")).Is(201).ID()
 		f.good[table] = f.Admin.Post(path, fmt.Sprintf(body, "good")).Is(201).ID()
 	}
-	f.Admin.Patch("/v1/organization", simUTC).Is(200)
+	f.Admin.Patch("/v1/organization", aroundTheClock).Is(200)
 	both("users", "/v1/users", `{"email": "%s@acme.example", "access": "write"}`)
 	both("api_keys", "/v1/api-keys", `{"name": "%s"}`)
 	both("tags", "/v1/tags", `{"name": "%s", "color": "red", "object_type": "contact"}`)
@@ -43,7 +43,7 @@ func newDamageFixture(t *testing.T) *damageFixture {
 	both("account-views", "/v1/account-views", `{"name": "%s"}`)
 	both("accounts", "/v1/accounts", `{"name": "%s"}`)
 	both("suppressions", "/v1/suppressions", `{"email": "%s@gone.example"}`)
-	both("subscriptions", hooksPath, `{"url": "http://127.0.0.1:1/%s", "triggers": ["*"]}`)
+	both("subscriptions", apptest.SubscriptionsPath, `{"url": "http://127.0.0.1:1/%s", "triggers": ["*"]}`)
 	for i := range 5 {
 		account := f.bad["accounts"]
 		if i == 2 {
@@ -71,7 +71,7 @@ func newDamageFixture(t *testing.T) *damageFixture {
 	app.Work()
 	for table, path := range map[string]string{"sequences": "/v1/sequences/list", "messages": "/v1/outbox/list"} {
 		list := f.Read.Post(path, fmt.Sprintf(`{"filters": [%s, %s], "sort": "id"}`,
-			isRule("contact_id", f.good["contacts"]), isRule("campaign_id", f.bad["campaigns"]))).Is(200)
+			apptest.IsRule("contact_id", f.good["contacts"]), apptest.IsRule("campaign_id", f.bad["campaigns"]))).Is(200)
 		f.bad[table] = list.Text("data.0.id")
 	}
 	return f
@@ -114,7 +114,7 @@ func (f *damageFixture) use() (failed []string) {
 	}
 	try("POST", "/v1/search", `{"search": "cy"}`)
 	try("POST", "/v1/contacts/list", fmt.Sprintf(`{"filters": [{"field": "tags", "condition": "is", "value": [%q]}]}`, f.good["tags"]))
-	try("POST", "/v1/contacts/list", `{"filters": [`+isRule("custom_field_good", "seen")+`], "sort": "-email"}`)
+	try("POST", "/v1/contacts/list", `{"filters": [`+apptest.IsRule("custom_field_good", "seen")+`], "sort": "-email"}`)
 	try("GET", contact, "")
 	try("GET", contact+"/timeline", "")
 	try("GET", contact+"/history", "")
@@ -145,7 +145,7 @@ func (f *damageFixture) use() (failed []string) {
 	try("POST", "/v1/fields", fmt.Sprintf(`{"entity": "contacts", "key": "new%d", "data_type": "text"}`, n))
 	try("POST", "/v1/users", fmt.Sprintf(`{"email": "new%d@acme.example"}`, n))
 	try("POST", "/v1/api-keys", fmt.Sprintf(`{"name": "new%d"}`, n))
-	try("POST", hooksPath, `{"url": "http://127.0.0.1:1/new", "triggers": ["contact.deleted"]}`)
+	try("POST", apptest.SubscriptionsPath, `{"url": "http://127.0.0.1:1/new", "triggers": ["contact.deleted"]}`)
 	try("PATCH", "/v1/organization", fmt.Sprintf(`{"postal_address": "Street %d"}`, n))
 	try("PATCH", "/v1/tasks/"+f.good["tasks"], fmt.Sprintf(`{"title": "good%d"}`, n))
 	return failed
@@ -157,7 +157,7 @@ func TestDamageIsContained(t *testing.T) {
 	if failed := f.use(); len(failed) > 0 {
 		t.Fatalf("nothing is damaged, and these fail:\n%s", strings.Join(failed, "\n"))
 	}
-	for _, table := range someRaced(4, slices.Sorted(maps.Keys(f.bad))) {
+	for _, table := range apptest.SomeRaced(4, slices.Sorted(maps.Keys(f.bad))) {
 		t.Run(table, func(t *testing.T) {
 			f.t = t
 			damage(t, f.app, f.Org.ID, table+".rec", key(f.bad[table]))
@@ -172,14 +172,14 @@ func TestDamageIsContained(t *testing.T) {
 	if failed := f.use(); len(failed) > 0 {
 		t.Errorf("everything is whole again, and these fail:\n%s", strings.Join(failed, "\n"))
 	}
-	sound(t, f.app, f.Org)
+	apptest.CheckConsistency(t, f.app, f.Org)
 }
 
 // TestDamagedField checks that a custom field that cannot be read is left out. Records keep its values.
 func TestDamagedField(t *testing.T) {
 	f := newDamageFixture(t)
 	contact, bad := "/v1/contacts/"+f.good["contacts"], "/v1/fields/"+f.bad["fields"]
-	filter := `{"filters": [` + isRule("custom_field_bad", "kept") + `]}`
+	filter := `{"filters": [` + apptest.IsRule("custom_field_bad", "kept") + `]}`
 	heal := func() { damage(t, f.app, f.Org.ID, "fields.rec", key(f.bad["fields"])) }
 	requireList(f.Read.Post("/v1/contacts/list", filter), 5, 0)
 
@@ -196,7 +196,7 @@ func TestDamagedField(t *testing.T) {
 	f.Admin.Patch(bad, `{"label": "New"}`).Fails(500, "damaged", f.bad["fields"])
 
 	heal()
-	if got := string(member(f.Read.Get(contact).Is(200), "custom_field_bad")); got != `"kept"` {
+	if got := string(apptest.Member(f.Read.Get(contact).Is(200), "custom_field_bad")); got != `"kept"` {
 		t.Errorf("the value is %s after the field is whole again", got)
 	}
 	requireList(f.Read.Post("/v1/contacts/list", filter), 4, 0)
@@ -221,7 +221,7 @@ func TestDamagedOutreach(t *testing.T) {
 				return campaign == f.bad["campaigns"]
 			}
 			damage(t, f.app, f.Org.ID, table+".rec", key(f.bad[table]))
-			message := f.Read.In(t).Post("/v1/outbox/list", `{"filters": [`+isRule("contact_id", f.contacts[0])+`]}`).Is(200).Text("data.0.id")
+			message := f.Read.In(t).Post("/v1/outbox/list", `{"filters": [`+apptest.IsRule("contact_id", f.contacts[0])+`]}`).Is(200).Text("data.0.id")
 			f.app.Anonymous().In(t).Post(f.UnsubscribePath(message), nil).Is(200)
 			f.app.Anonymous().In(t).Get(f.UnsubscribePath(message)).Is(200)
 			if got := f.Read.In(t).Post("/v1/suppressions/list", `{"search": "c0"}`).Is(200).Column("email"); !slices.Equal(got, []string{"c0@x.example"}) {
@@ -232,7 +232,7 @@ func TestDamagedOutreach(t *testing.T) {
 				f.app.Clock.Advance(time.Hour)
 				f.app.Work()
 			}
-			list := f.Read.In(t).Post("/v1/outbox/list", `{"page_size": 500, "filters": [`+isRule("subject", "Again")+`]}`).Is(200)
+			list := f.Read.In(t).Post("/v1/outbox/list", `{"page_size": 500, "filters": [`+apptest.IsRule("subject", "Again")+`]}`).Is(200)
 			sent := map[string]bool{}
 			contacts := list.Column("contact_id")
 			for i, campaign := range list.Column("campaign_id") {
@@ -321,5 +321,5 @@ func TestLostChangeLog(t *testing.T) {
 		return errors.Join(org.DeleteBucket([]byte("organizations.log")), org.DeleteBucket([]byte("fields.log")))
 	})
 	f.Read.Post("/v1/sequences/list", nil).Is(200)
-	requireList(f.Read.Post("/v1/contacts/list", `{"filters": [`+isRule("custom_field_good", "seen")+`]}`), 5, 0)
+	requireList(f.Read.Post("/v1/contacts/list", `{"filters": [`+apptest.IsRule("custom_field_good", "seen")+`]}`), 5, 0)
 }

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"prospector/internal/apptest"
 )
 
 // TestDeleteBesideDamage checks that a damaged record keeps nothing that it refers to from being deleted or merged.
@@ -60,7 +62,7 @@ func TestDeleteBesideDamage(t *testing.T) {
 			f.Admin.Delete("/v1/" + c.table + "/" + f.bad[c.table]).Is(204)
 			f.app.Work()
 			requireDamaged(t, f.app, "0")
-			sound(t, f.app, f.Org)
+			apptest.CheckConsistency(t, f.app, f.Org)
 		})
 	}
 }
@@ -75,13 +77,13 @@ func TestSweepBesideDamage(t *testing.T) {
 		records = append(records, fmt.Sprintf(`{"email": "many%d@x.example", "tags": [%q]}`, i, tag))
 	}
 	f.Write.Post("/v1/contacts/batch", `{"records": [`+strings.Join(records, ",")+`]}`).Is(200)
-	tagged := f.Read.Post("/v1/contacts/list", `{"page_size": 500, "sort": "id", "filters": [`+isRule("tags", tag)+`]}`).Is(200).Column("id")
+	tagged := f.Read.Post("/v1/contacts/list", `{"page_size": 500, "sort": "id", "filters": [`+apptest.IsRule("tags", tag)+`]}`).Is(200).Column("id")
 	bad := []string{tagged[0], tagged[300], tagged[499]}
 	damage(t, f.app, f.Org.ID, "contacts.rec", key(bad[0]), key(bad[1]), key(bad[2]))
 	f.Admin.Delete("/v1/tags/" + tag).Is(204)
 	f.app.Work()
 	for i := range 2 {
-		if got := string(member(f.Read.Get("/v1/contacts/"+tagged[i+1]).Is(200), "tags")); got != "[]" {
+		if got := string(apptest.Member(f.Read.Get("/v1/contacts/"+tagged[i+1]).Is(200), "tags")); got != "[]" {
 			t.Errorf("a contact has the tags %s", got)
 		}
 	}
@@ -90,7 +92,7 @@ func TestSweepBesideDamage(t *testing.T) {
 		f.Write.Delete("/v1/contacts/" + id).Is(204)
 	}
 	requireDamaged(t, f.app, "0")
-	sound(t, f.app, f.Org)
+	apptest.CheckConsistency(t, f.app, f.Org)
 }
 
 // TestDeleteDamaged checks that a damaged record can be deleted although others need it. A campaign goes on with the
@@ -122,6 +124,6 @@ func TestDeleteDamaged(t *testing.T) {
 			t.Error("a contact has the account that was deleted")
 		}
 	}
-	sound(t, f.app, f.Org)
-	soundSets(t, f.app, f.Org)
+	apptest.CheckConsistency(t, f.app, f.Org)
+	apptest.CheckAudiences(t, f.app, f.Org)
 }

@@ -29,7 +29,7 @@ func newManySequences(t *testing.T, change ...func(*apptest.App)) (app *apptest.
 		c(app)
 	}
 	org = app.Org("Acme")
-	org.Admin.Patch("/v1/organization", simUTC).Is(200)
+	org.Admin.Patch("/v1/organization", aroundTheClock).Is(200)
 	var records []string
 	for i := range 250 {
 		records = append(records, fmt.Sprintf(`{"email": "c%d@x.example"}`, i))
@@ -51,7 +51,7 @@ func TestDamagedStopJobs(t *testing.T) {
 	app, org, campaign := newManySequences(t)
 	contact := org.Read.Post("/v1/contacts/list", `{"page_size": 1}`).Is(200).Text("data.0.id")
 	stopped := func() int {
-		return org.Read.Post("/v1/sequences/list", `{"page_size": 1, "filters": [`+isRule("status", "stopped")+`]}`).Is(200).Int("pagination.total_count")
+		return org.Read.Post("/v1/sequences/list", `{"page_size": 1, "filters": [`+apptest.IsRule("status", "stopped")+`]}`).Is(200).Int("pagination.total_count")
 	}
 	org.Write.Patch("/v1/campaigns/"+campaign, `{"status": "archived"}`).Is(200)
 	if n := stopped(); n == 250 {
@@ -65,7 +65,7 @@ func TestDamagedStopJobs(t *testing.T) {
 	requireDamaged(t, app, "0") // the list was written again
 	app.Work()
 	org.Write.Delete("/v1/contacts/" + contact).Is(204)
-	sound(t, app, org)
+	apptest.CheckConsistency(t, app, org)
 }
 
 // TestDamagedClock checks that sequences continue when the stored time of a scaled clock is damaged.
@@ -84,7 +84,7 @@ func TestDamagedClock(t *testing.T) {
 		app.Clock.Advance(time.Hour)
 		app.Work()
 	}
-	again := org.Read.Post("/v1/outbox/list", `{"page_size": 1, "filters": [`+isRule("subject", "Again")+`]}`).Is(200).Int("pagination.total_count")
+	again := org.Read.Post("/v1/outbox/list", `{"page_size": 1, "filters": [`+apptest.IsRule("subject", "Again")+`]}`).Is(200).Int("pagination.total_count")
 	if again != 250 {
 		t.Errorf("%d contacts have the second email, want 250", again)
 	}

@@ -31,7 +31,7 @@ func requireDamaged(t *testing.T, app *apptest.App, want string) {
 func TestDamagedCounters(t *testing.T) {
 	f := newDamageFixture(t)
 	into := f.Write.Post("/v1/contacts", `{"email": "di@x.example"}`).Is(201).ID()
-	message := f.Read.Post("/v1/outbox/list", `{"filters": [`+isRule("contact_id", f.contacts[0])+`]}`).Is(200).Text("data.0.id")
+	message := f.Read.Post("/v1/outbox/list", `{"filters": [`+apptest.IsRule("contact_id", f.contacts[0])+`]}`).Is(200).Text("data.0.id")
 	counts := partKey(f.bad["campaigns"], 0)
 	damage(t, f.app, f.Org.ID, "campaigns.counts.part", counts)
 
@@ -107,14 +107,14 @@ func TestDamagedSignIn(t *testing.T) {
 		t.Run(table, func(t *testing.T) {
 			app := apptest.New(t)
 			org := app.Org("Acme")
-			setPassword(t, app, org, password)
-			signIn(app, "ada@acme.example", password).Is(201)
+			apptest.SetPassword(t, app, org, apptest.Password)
+			apptest.SignIn(app, "ada@acme.example", apptest.Password).Is(201)
 			id := org.User.String()
 			if table == "organizations" {
 				id = org.ID.String()
 			}
 			damage(t, app, org.ID, table+".rec", key(id))
-			r := signIn(app, "ada@acme.example", password)
+			r := apptest.SignIn(app, "ada@acme.example", apptest.Password)
 			r.Fails(500, "damaged", "")
 			if strings.Contains(string(r.Body), id) {
 				t.Errorf("the response has the id: %s", r.Body)
@@ -123,7 +123,7 @@ func TestDamagedSignIn(t *testing.T) {
 				return tx.Bucket([]byte("orgs")).Bucket(org.ID[:]).Bucket([]byte(table + ".rec")).Delete(key(id))
 			})
 			if table == "organizations" {
-				signIn(app, "ada@acme.example", password).Fails(500, "damaged", "")
+				apptest.SignIn(app, "ada@acme.example", apptest.Password).Fails(500, "damaged", "")
 			}
 		})
 	}

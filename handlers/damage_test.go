@@ -256,3 +256,6 @@ func TestLostKey(t *testing.T) {
 	lost.Key = lost.Key[:len(lost.Key)-4] + "AAAA"
 	lost.Get("/v1/me").Is(401)
 }
+
+// aroundTheClock are the settings of an organization that sends at any time.
+const aroundTheClock = `{"time_zone": "UTC", "business_days": [1, 2, 3, 4, 5], "holidays": [], "sending_window": {"from_hour": 0, "to_hour": 24}}`

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
-
 	"golang.org/x/net/html"
 
 	"prospector/handlers"
@@ -266,8 +265,8 @@ func TestDocsExamples(t *testing.T) {
 			}
 			if strings.HasPrefix(op.Name, "restore_") && name == "ID" {
 				vars[name] = trashed(maker)(org)
-			} else if makers[maker] != nil && strings.Contains(codes[0], "$"+name) {
-				vars[name] = makers[maker](org)
+			} else if apptest.Makers[maker] != nil && strings.Contains(codes[0], "$"+name) {
+				vars[name] = apptest.Makers[maker](org)
 			}
 			if op.Name == "release_campaign" && name == "ID" {
 				vars[name] = newHeldCampaign(org)
@@ -289,18 +288,18 @@ func TestDocsExamples(t *testing.T) {
 			}
 		}
 		if strings.HasPrefix(op.Name, "merge_") { // the example has an id that nothing has
-			other := makers[strings.Split(op.Path, "/")[2]](org)
+			other := apptest.Makers[strings.Split(op.Path, "/")[2]](org)
 			codes[0] = regexp.MustCompile(`"[0-9a-f-]{36}"`).ReplaceAllString(codes[0], `"`+other+`"`)
 		}
 		if strings.HasPrefix(op.Name, "dismiss_") {
-			newRecord := makers[strings.Split(op.Path, "/")[2]]
+			newRecord := apptest.Makers[strings.Split(op.Path, "/")[2]]
 			codes[0] = regexp.MustCompile(`"[0-9a-f-]{36}"`).ReplaceAllStringFunc(codes[0], func(string) string { return `"` + newRecord(org) + `"` })
 		}
 		if op.Name == "skip_sequence_step" { // the sequence has one step
 			codes[0] = strings.Replace(codes[0], `"step_index": 1`, `"step_index": 0`, 1)
 		}
 		if strings.Contains(codes[0], "$ATTEMPT_ID") {
-			vars["ATTEMPT_ID"] = attempted(app, org, vars["SUBSCRIPTION_ID"])
+			vars["ATTEMPT_ID"] = apptest.AttemptDelivery(app, org, vars["SUBSCRIPTION_ID"])
 		}
 		if strings.Contains(codes[0], "$SEQUENCE_ID") {
 			vars["SEQUENCE_ID"] = begin(org, vars["ID"])
@@ -311,7 +310,7 @@ func TestDocsExamples(t *testing.T) {
 		}
 		if op.Name == "create_session" {
 			org.Admin.Patch("/v1/users/"+org.User.String(), `{"email": "ada@acme.example"}`).Is(200)
-			setPassword(t, app, org, password)
+			apptest.SetPassword(t, app, org, apptest.Password)
 		}
 		if strings.Contains(codes[0], "$TOKEN") {
 			vars["TOKEN"] = newToken(org)

@@ -15,23 +15,6 @@ import (
 	"prospector/internal/apptest"
 )
 
-// triggerKeys returns the keys of all triggers in the specification.
-func triggerKeys() []string {
-	keys := []string{"contact.unsubscribed", "tam_preview.ready", "tam_preview.failed", "tam_preview.cancelled",
-		"tam_import.accepted", "tam_import.completed", "tam_import.failed", "import.completed", "import.failed", "import.cancelled", "webhook.test",
-		"campaign.created", "campaign.updated", "campaign.activated", "campaign.paused", "campaign.completed", "campaign.archived", "campaign.held", "campaign.newcomers", "campaign.released",
-		"sequence.started", "sequence.step_completed", "sequence.completed", "sequence.stopped", "message.sent", "message.captured", "message.failed", "message.bounced", "message.unknown",
-		"suppression.created", "suppression.deleted"}
-	for _, object := range []string{"account", "contact", "opportunity", "task", "meeting", "tag", "audience", "sequence_template"} {
-		keys = append(keys, object+".created", object+".updated", object+".deleted")
-	}
-	for _, object := range []string{"account", "contact", "opportunity", "task", "meeting", "tag", "audience", "sequence_template", "campaign"} {
-		keys = append(keys, object+".restored")
-	}
-	slices.Sort(keys)
-	return keys
-}
-
 // eventDocument is the part of the API document about one event.
 type eventDocument struct {
 	Security   *[]any
@@ -65,8 +48,8 @@ func documentedEvents(t *testing.T) map[string]eventDocument {
 func TestEventDocument(t *testing.T) {
 	app := apptest.New(t)
 	events := documentedEvents(t)
-	if got := slices.Sorted(maps.Keys(events)); !slices.Equal(got, triggerKeys()) {
-		t.Errorf("the document has the events %v, want %v", got, triggerKeys())
+	if got := slices.Sorted(maps.Keys(events)); !slices.Equal(got, apptest.TriggerKeys()) {
+		t.Errorf("the document has the events %v, want %v", got, apptest.TriggerKeys())
 	}
 	for key, d := range events {
 		headers := map[string]bool{}

@@ -12,9 +12,9 @@ import (
 func TestFacets(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	tags := newTags(org, "contact", "A", "B")
-	newField(org, "contacts", "score", "number", "")
-	account := makers["accounts"](org)
+	tags := apptest.NewTags(org, "contact", "A", "B")
+	apptest.NewField(org, "contacts", "score", "number", "")
+	account := apptest.Makers["accounts"](org)
 	var ids []string
 	for i := range 6 {
 		ids = append(ids, org.Write.Post("/v1/contacts", fmt.Sprintf(`{"email": "c%d@x.example", "title": %q, "location": "Café %d", "do_not_contact": %t, "custom_field_score": %d,
@@ -25,7 +25,7 @@ func TestFacets(t *testing.T) {
 	}
 	answers := func(body string, total, empty, distinct int, values string) {
 		t.Helper()
-		org.Read.Post("/v1/contacts/facets", withIDs(body, tags)).Is(200, withIDs(fmt.Sprintf(`{"data": {"field": "<any>", "total_count": %d, "empty_count": %d, "distinct_count": %d,
+		org.Read.Post("/v1/contacts/facets", apptest.WithIDs(body, tags)).Is(200, apptest.WithIDs(fmt.Sprintf(`{"data": {"field": "<any>", "total_count": %d, "empty_count": %d, "distinct_count": %d,
 			"values": [%s]}, "meta": {"timestamp": "<any>"}}`, total, empty, distinct, values), tags))
 	}
 	answers(`{"field": "title"}`, 6, 0, 2, facet(`"CTO"`, "null", 4)+","+facet(`"cto"`, "null", 2))
@@ -66,13 +66,13 @@ func TestFacets(t *testing.T) {
 func TestTagNames(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	tags := newTags(org, "contact", "Champion", "Old Friend")
-	newTags(org, "account", "Gold")
+	tags := apptest.NewTags(org, "contact", "Champion", "Old Friend")
+	apptest.NewTags(org, "account", "Gold")
 	org.Write.Post("/v1/contacts", `{"email": "a@x.example", "tags": ["champion", "{id}"]}`).Fails(422, "validation_failed", `tags[1]: "{id}" is neither an id nor a known name`)
-	path := "/v1/contacts/" + org.Write.Post("/v1/contacts", withIDs(`{"email": "a@x.example", "tags": ["champion", "{Champion}"]}`, tags)).Is(201).ID()
+	path := "/v1/contacts/" + org.Write.Post("/v1/contacts", apptest.WithIDs(`{"email": "a@x.example", "tags": ["champion", "{Champion}"]}`, tags)).Is(201).ID()
 	has := func(want string) {
 		t.Helper()
-		if got := namesOf(tags, org.Read.Get(path).Is(200).Value("data.tags").([]any)); got != want {
+		if got := apptest.NamesOf(tags, org.Read.Get(path).Is(200).Value("data.tags").([]any)); got != want {
 			t.Errorf("the tags are %s, want %s", got, want)
 		}
 	}
@@ -93,7 +93,7 @@ func TestTagNames(t *testing.T) {
 		}
 	}
 	total(`"is", "value": "CHAMPION"`, 2)
-	total(withIDs(`"contains", "value": ["Champion", "{Old Friend}"]`, tags), 1)
+	total(apptest.WithIDs(`"contains", "value": ["Champion", "{Old Friend}"]`, tags), 1)
 	total(`"is_not", "value": ["old friend"]`, 1)
 	org.Read.Post("/v1/contacts/list", `{"filters": [{"field": "tags", "condition": "is", "value": ["Champion", "Gold"]}]}`).
 		Fails(422, "invalid_filter", `filters[0].value[1]: "Gold" is neither an id nor a known name`)
@@ -109,10 +109,10 @@ func TestTagNames(t *testing.T) {
 func TestExportNames(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	tags := newTags(org, "task", "A", "B")
-	account, contact := makers["accounts"](org), makers["contacts"](org)
-	campaign := makers["campaigns"](org)
-	org.Write.Post("/v1/tasks", withIDs(fmt.Sprintf(`{"title": "Call", "account_id": %q, "contact_id": %q, "campaign_id": %q, "owner_id": %q, "tags": ["{B}", "{A}"]}`,
+	tags := apptest.NewTags(org, "task", "A", "B")
+	account, contact := apptest.Makers["accounts"](org), apptest.Makers["contacts"](org)
+	campaign := apptest.Makers["campaigns"](org)
+	org.Write.Post("/v1/tasks", apptest.WithIDs(fmt.Sprintf(`{"title": "Call", "account_id": %q, "contact_id": %q, "campaign_id": %q, "owner_id": %q, "tags": ["{B}", "{A}"]}`,
 		account, contact, campaign, org.User), tags)).Is(201)
 	org.Write.Post("/v1/tasks", `{"title": "Rest"}`).Is(201)
 	_, rows := records(t, org.Read.Post("/v1/tasks/export", `{"format": "csv", "sort": "title"}`).Is(200))

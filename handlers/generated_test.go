@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
@@ -11,7 +12,6 @@ import (
 
 	"prospector/handlers"
 	"prospector/internal/apptest"
-	"prospector/internal/catalog"
 	"prospector/internal/identity"
 	"prospector/internal/service"
 )
@@ -119,94 +119,10 @@ var examples = map[string]string{
 	"cancel_import":               `{}`,
 }
 
-// forms contains a valid form for each operation that takes one.
-var forms = map[string]apptest.Form{
-	"create_import":  apptest.NewForm("email\nbill@initech.example\n", `{"entity": "contacts"}`),
-	"inspect_import": apptest.NewForm("email\nbill@initech.example\n", `{"entity": "contacts"}`),
-}
-
-// makers create a record of each kind that a path can refer to.
-var makers = map[string]func(*apptest.Org) string{
-	"accounts": func(o *apptest.Org) string { return o.Write.Post("/v1/accounts", `{"name": "Globex"}`).Is(201).ID() },
-	"contacts": func(o *apptest.Org) string {
-		return o.Write.Post("/v1/contacts", `{"email": "hank@globex.example"}`).Is(201).ID()
-	},
-	"opportunities": func(o *apptest.Org) string {
-		account := o.Write.Post("/v1/accounts", `{"name": "Globex"}`).Is(201).ID()
-		return o.Write.Post("/v1/opportunities", `{"name": "Reactors", "account_id": "`+account+`"}`).Is(201).ID()
-	},
-	"audiences":          newAudience,
-	"sequence-templates": newTemplate,
-	"campaigns":          func(o *apptest.Org) string { return newCampaign(o, "active") },
-	"drafts":             func(o *apptest.Org) string { return newCampaign(o, "draft") },
-	"preview": func(o *apptest.Org) string {
-		o.Catalog([]catalog.Company{{ID: uuid.NewString(), Name: "Globex"}}, nil)
-		return readyPreview(o, `{}`)
-	},
-	"imports": func(o *apptest.Org) string {
-		return o.Write.Post("/v1/imports", forms["create_import"]).Is(202).ID()
-	},
-	"tam-imports": func(o *apptest.Org) string {
-		o.Catalog([]catalog.Company{{ID: uuid.NewString(), Name: "Globex"}}, nil)
-		return accept(o, readyPreview(o, `{}`))
-	},
-	"operations": func(o *apptest.Org) string {
-		o.Write.Post("/v1/tasks", `{"title": "Call"}`).Is(201)
-		return o.Write.Post("/v1/tasks/bulk", `{"filters": [], "set": {"notes": "checked"}}`).Is(202).ID()
-	},
-	"preparing": func(o *apptest.Org) string {
-		return o.Write.Post("/v1/tam/preview", map[string]any{"request_id": uuid.New(), "company_filters": map[string]any{}}).Is(202).Text("data.preview_id")
-	},
-	"tasks": func(o *apptest.Org) string { return o.Write.Post("/v1/tasks", `{"title": "Write"}`).Is(201).ID() },
-	"meetings": func(o *apptest.Org) string {
-		return o.Write.Post("/v1/meetings", `{"title": "Lunch", "starts_at": "2026-04-01T12:00:00Z"}`).Is(201).ID()
-	},
-	"views": func(o *apptest.Org) string {
-		return o.Write.Post("/v1/views", `{"entity": "contacts", "name": "All"}`).Is(201).ID()
-	},
-	"account-views": func(o *apptest.Org) string {
-		return o.Write.Post("/v1/account-views", `{"name": "All"}`).Is(201).ID()
-	},
-	"fields": func(o *apptest.Org) string {
-		return o.Admin.Post("/v1/fields", `{"entity": "accounts", "key": "tier", "data_type": "text"}`).Is(201).ID()
-	},
-	"suppressions": func(o *apptest.Org) string {
-		return o.Admin.Post("/v1/suppressions", `{"domain": "globex.example"}`).Is(201).ID()
-	},
-	"tags": func(o *apptest.Org) string {
-		return o.Write.Post("/v1/tags", `{"name": "Target", "color": "red", "object_type": "account"}`).Is(201).ID()
-	},
-	"users": func(o *apptest.Org) string {
-		return o.Admin.Post("/v1/users", `{"email": "`+uuid.NewString()+`@globex.example"}`).Is(201).ID()
-	},
-	"sessions": func(o *apptest.Org) string {
-		return o.Session().Get("/v1/sessions").Is(200).Text("data.0.id")
-	},
-	"api-keys": func(o *apptest.Org) string { return o.Admin.Post("/v1/api-keys", `{"name": "old"}`).Is(201).ID() },
-	"subscriptions": func(o *apptest.Org) string { // where nothing listens
-		return o.Admin.Post(hooksPath, `{"url": "http://127.0.0.1:1/in", "triggers": ["account.*"]}`).Is(201).ID()
-	},
-}
-
-func newAudience(o *apptest.Org) string {
-	return o.Write.Post("/v1/audiences", map[string]any{"name": "Audience " + uuid.NewString()}).Is(201).ID()
-}
-
-func newTemplate(o *apptest.Org) string {
-	return o.Write.Post("/v1/sequence-templates", `{"name": "Calls", "steps": [{"index": 0, "type": "call", "hour": 9}]}`).Is(201).ID()
-}
-
-// newCampaign creates a campaign with the status, a new template and a new audience.
-func newCampaign(o *apptest.Org, status string) string {
-	return o.Write.Post("/v1/campaigns", map[string]any{
-		"name": "Outreach", "status": status, "template_id": newTemplate(o), "audience_ids": []string{newAudience(o)},
-	}).Is(201).ID()
-}
-
 // newHeldCampaign creates a campaign that is held, because it had an owner who was deactivated.
 func newHeldCampaign(o *apptest.Org) string {
-	campaign := newCampaign(o, "active")
-	owner := makers["users"](o)
+	campaign := apptest.NewCampaign(o, "active")
+	owner := apptest.Makers["users"](o)
 	o.Write.Patch("/v1/campaigns/"+campaign, map[string]string{"owner_id": owner}).Is(200)
 	o.Admin.Post("/v1/users/"+owner+"/deactivate", "").Is(200)
 	o.Write.Patch("/v1/campaigns/"+campaign, map[string]any{"owner_id": o.User}).Is(200)
@@ -214,7 +130,7 @@ func newHeldCampaign(o *apptest.Org) string {
 }
 
 func newArchivedCampaign(o *apptest.Org) string {
-	campaign := newCampaign(o, "active")
+	campaign := apptest.NewCampaign(o, "active")
 	o.Write.Patch("/v1/campaigns/"+campaign, `{"status": "archived"}`).Is(200)
 	return campaign
 }
@@ -222,14 +138,14 @@ func newArchivedCampaign(o *apptest.Org) string {
 // begin enrolls a new contact in a campaign and returns its sequence.
 func begin(o *apptest.Org, campaign string) (sequence string) {
 	at := "/v1/campaigns/" + campaign
-	o.Write.Post(at+"/enroll", map[string]any{"audience_name": "Audience " + uuid.NewString(), "contact_ids": []string{makers["contacts"](o)}}).Is(200)
+	o.Write.Post(at+"/enroll", map[string]any{"audience_name": "Audience " + uuid.NewString(), "contact_ids": []string{apptest.Makers["contacts"](o)}}).Is(200)
 	o.Work()
 	return o.Read.Post(at+"/sequences/list", `{"page_size": 1}`).Is(200).Text("data.0.id")
 }
 
 // newWaitingSequence creates a sequence of a paused campaign.
 func newWaitingSequence(o *apptest.Org) string {
-	campaign := newCampaign(o, "active")
+	campaign := apptest.NewCampaign(o, "active")
 	o.Write.Patch("/v1/campaigns/"+campaign, `{"status": "paused"}`).Is(200)
 	return begin(o, campaign)
 }
@@ -243,19 +159,13 @@ func newStoppedSequence(o *apptest.Org) string {
 // newToken sends a message and returns the token of its unsubscribe link.
 func newToken(o *apptest.Org) string {
 	template := o.Write.Post("/v1/sequence-templates", examples["create_sequence_template"]).Is(201).ID()
-	audience := o.Write.Post("/v1/audiences", map[string]any{"name": "Audience " + uuid.NewString(), "contact_ids": []string{makers["contacts"](o)}}).Is(201).ID()
+	audience := o.Write.Post("/v1/audiences", map[string]any{"name": "Audience " + uuid.NewString(), "contact_ids": []string{apptest.Makers["contacts"](o)}}).Is(201).ID()
 	campaign := o.Write.Post("/v1/campaigns", map[string]any{
 		"name": "Mail", "status": "active", "template_id": template, "audience_ids": []string{audience}, "owner_id": o.User,
 		"missing_values": "send",
 	}).Is(201).ID()
 	o.Work()
-	return tokenOf(o, campaign)
-}
-
-// tokenOf returns the token of the unsubscribe link in the newest message of a campaign.
-func tokenOf(o *apptest.Org, campaign string) string {
-	sent := o.Read.Post("/v1/outbox/list", map[string]any{"filters": []any{map[string]any{"field": "campaign_id", "condition": "is", "value": campaign}}}).Is(200)
-	return strings.TrimPrefix(o.UnsubscribePath(sent.Text("data.0.id")), "/u/")
+	return apptest.UnsubscribeToken(o, campaign)
 }
 
 // path fills in the parameters of an operation: ids are those of new records of the organization.
@@ -267,7 +177,7 @@ func path(t *testing.T, app *apptest.App, org *apptest.Org, op *handlers.Operati
 		case s == "{entity}":
 			segments[i] = op.Entities[0]
 		case s == "{attempt_id}":
-			segments[i] = attempted(app, org, segments[i-2])
+			segments[i] = apptest.AttemptDelivery(app, org, segments[i-2])
 		case s == "{sequence_id}":
 			segments[i] = begin(org, segments[i-2])
 		case s == "{token}":
@@ -275,15 +185,15 @@ func path(t *testing.T, app *apptest.App, org *apptest.Org, op *handlers.Operati
 		case s == "{page}":
 			segments[i] = "contacts"
 		case strings.HasPrefix(s, "{"):
-			maker := makers[segments[i-1]]
+			maker := apptest.Makers[segments[i-1]]
 			if strings.HasPrefix(op.Path, "/v1/tam/imports") {
-				maker = makers["tam-imports"]
+				maker = apptest.Makers["tam-imports"]
 			}
 			switch op.Name {
 			case "cancel_tam_preview":
-				maker = makers["preparing"]
+				maker = apptest.Makers["preparing"]
 			case "delete_campaign":
-				maker = makers["drafts"]
+				maker = apptest.Makers["drafts"]
 			case "release_campaign":
 				maker = newHeldCampaign
 			case "reopen_campaign":
@@ -309,16 +219,16 @@ func path(t *testing.T, app *apptest.App, org *apptest.Org, op *handlers.Operati
 
 // endedOperation makes an operation that can be undone.
 func endedOperation(o *apptest.Org) string {
-	id := makers["operations"](o)
+	id := apptest.Makers["operations"](o)
 	o.Work()
 	return id
 }
 
 // trashed returns a maker of deleted records.
 func trashed(entity string) func(*apptest.Org) string {
-	maker := makers[entity]
+	maker := apptest.Makers[entity]
 	if entity == "campaigns" {
-		maker = makers["drafts"]
+		maker = apptest.Makers["drafts"]
 	}
 	return func(o *apptest.Org) string {
 		id := maker(o)
@@ -354,12 +264,12 @@ var placeholder = regexp.MustCompile(`<([a-z-]+)>`)
 // example returns a valid body of an operation.
 func example(org *apptest.Org, op *handlers.Operation) any {
 	b, ok := examples[op.Name]
-	form, isForm := forms[op.Name]
+	form, isForm := apptest.Forms[op.Name]
 	switch {
 	case isForm:
 		return form
 	case ok:
-		return placeholder.ReplaceAllStringFunc(b, func(s string) string { return makers[strings.Trim(s, "<>")](org) })
+		return placeholder.ReplaceAllStringFunc(b, func(s string) string { return apptest.Makers[strings.Trim(s, "<>")](org) })
 	case strings.HasPrefix(op.Name, "list_") && op.Method == http.MethodPost, strings.HasPrefix(op.Name, "export_"):
 		return `{"filters": []}`
 	case strings.HasPrefix(op.Name, "bulk_") && strings.HasSuffix(op.Name, "_trash"):
@@ -533,4 +443,18 @@ func TestUnknownPaths(t *testing.T) {
 		t.Fatal(res.Header)
 	}
 	org.Read.Get("/v1/schemas/nothing").Fails(404, "not_found", "")
+}
+
+// newcomerCampaign returns the id of a campaign in which one person awaits confirmation.
+func newcomerCampaign(app *apptest.App, org *apptest.Org) string {
+	contact := org.Write.Post("/v1/contacts", `{"email": "newcomer@globex.example", "title": "Newcomer"}`).Is(201).ID()
+	org.Write.Delete("/v1/contacts/" + contact).Is(204)
+	audience := apptest.DynamicAudience(org, "Newcomers", `[{"field": "title", "condition": "is", "value": "Newcomer"}]`)
+	template := org.Write.Post("/v1/sequence-templates", `{"name": "T", `+apptest.OneMail+`}`).Is(201).ID()
+	campaign := org.Write.Post("/v1/campaigns", fmt.Sprintf(
+		`{"name": "Newcomers", "template_id": %q, "audience_ids": [%q], "status": "active"}`, template, apptest.IDIn(audience))).Is(201).ID()
+	app.Work()
+	org.Write.Post("/v1/contacts/"+contact+"/restore", nil).Is(200)
+	app.Work()
+	return campaign
 }

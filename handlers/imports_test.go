@@ -11,10 +11,10 @@ func TestFileImports(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	for range 20 {
-		makers["imports"](org)
+		apptest.Makers["imports"](org)
 	}
 	for name, at := range map[string]string{"create_import": "/v1/imports", "inspect_import": "/v1/imports/inspect"} {
-		org.Write.Post(at, forms[name]).Fails(409, "too_many_imports", "20 imports")
+		org.Write.Post(at, apptest.Forms[name]).Fails(409, "too_many_imports", "20 imports")
 	}
 	app.Work()
 	done := org.Read.Post("/v1/imports/list", nil).Is(200).Text("data.0.id")

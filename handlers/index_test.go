@@ -59,7 +59,7 @@ func TestListsOfMany(t *testing.T) {
 	}
 	total(`{}`, 2500)
 	total(`{"page": 51}`, 2500)
-	if got := org.Read.Get("/v1/indexes").Is(200).Value("data"); !equalsJSON(got, `[{"entity": "contacts", "building": false, "indexed_records": 2500, "records": 2500}]`) {
+	if got := org.Read.Get("/v1/indexes").Is(200).Value("data"); !apptest.EqualsJSON(got, `[{"entity": "contacts", "building": false, "indexed_records": 2500, "records": 2500}]`) {
 		t.Errorf("the indexes are %v", got)
 	}
 	total(`{"filters": [{"field": "title", "condition": "contains", "value": "p s"}]}`, 1250)

@@ -26,7 +26,7 @@ func TestFilterLimits(t *testing.T) {
 	app := apptest.New(t, func(c *service.Config) { c.Limits.BodyBytes = 8 << 20 })
 	org := app.Org("Acme")
 	app.Catalog(nil, nil)
-	audience := newAudience(org)
+	audience := apptest.NewAudience(org)
 	const rule = `{"field": "name", "condition": "is", "value": "x"}`
 	values := func(n int) string {
 		half := repeated(n/2, `"x"`)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,45 +16,6 @@ import (
 	"prospector/internal/service"
 	"prospector/store"
 )
-
-// sample is one reading of the metrics: their values by name and labels, as Prometheus writes them.
-type sample map[string]float64
-
-func scrape(t *testing.T, app *apptest.App) sample {
-	t.Helper()
-	s := sample{}
-	for line := range strings.Lines(string(app.Anonymous().Get("/metrics").Is(200).Body)) {
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
-		at := strings.LastIndexByte(line, ' ')
-		v, err := strconv.ParseFloat(strings.TrimSpace(line[at+1:]), 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s[line[:at]] = v
-	}
-	return s
-}
-
-// has requires the values of some metrics.
-func (s sample) has(t *testing.T, want sample) {
-	t.Helper()
-	for name, v := range want {
-		if got, there := s[name]; got != v || !there {
-			t.Errorf("%s = %v (present: %t), want %v", name, got, there, v)
-		}
-	}
-}
-
-// since returns how much each of the metrics has increased.
-func (s sample) since(before sample) sample {
-	up := sample{}
-	for name, v := range s {
-		up[name] = v - before[name]
-	}
-	return up
-}
 
 func requests(operation string, status int) string {
 	return fmt.Sprintf(`prospector_http_request_duration_seconds_count{operation="%s",status="%d"}`, operation, status)
@@ -100,7 +60,7 @@ func TestMetricsAreWellFormed(t *testing.T) {
 func TestMetricsOfRequests(t *testing.T) {
 	app := apptest.New(t, limited(8))
 	org := app.Org("Acme")
-	before := scrape(t, app)
+	before := apptest.Scrape(t, app)
 	id := ""
 	for i := range 3 {
 		id = org.Write.Post("/v1/contacts", fmt.Sprintf(`{"email": "%d@initech.example"}`, i)).Is(201).ID()
@@ -117,9 +77,9 @@ func TestMetricsOfRequests(t *testing.T) {
 		app.Anonymous().Get("/v1/me").Is(401)
 	}
 	app.Anonymous().Get("/healthz").Is(200)
-	after := scrape(t, app)
-	up := after.since(before)
-	up.has(t, sample{
+	after := apptest.Scrape(t, app)
+	up := after.Since(before)
+	up.Has(t, apptest.Sample{
 		requests("create_contact", 201):                  3,
 		requests("create_contact", 422):                  1,
 		requests("get_contact", 200):                     2,
@@ -166,7 +126,7 @@ func TestMetricsOfJobs(t *testing.T) {
 	const runs = "prospector_job_duration_seconds_count"
 	jobs := func(waiting, due, late, done, failed float64) {
 		t.Helper()
-		scrape(t, app).has(t, sample{
+		apptest.Scrape(t, app).Has(t, apptest.Sample{
 			"prospector_jobs_waiting":                  waiting,
 			"prospector_jobs_due":                      due,
 			"prospector_jobs_oldest_due_seconds":       late,
@@ -194,11 +154,11 @@ func TestMetricsOfJobs(t *testing.T) {
 func TestMetricsOfTheIndex(t *testing.T) {
 	app := apptest.New(t)
 	org := indexed(t, app, 2500)
-	behind := func() sample {
+	behind := func() apptest.Sample {
 		for range 100 {
 			org.Write.Post("/v1/contacts", `{"first_name": "Zoe", "last_name": "Zuse"}`).Is(201)
 			app.Clock.Advance(7 * time.Second)
-			if s := scrape(t, app); s["prospector_index_lag_changes"] > 0 {
+			if s := apptest.Scrape(t, app); s["prospector_index_lag_changes"] > 0 {
 				return s
 			}
 		}
@@ -206,7 +166,7 @@ func TestMetricsOfTheIndex(t *testing.T) {
 		return nil
 	}()
 	lag := behind["prospector_index_lag_changes"]
-	behind.has(t, sample{"prospector_index_max_lag_changes": lag, "prospector_index_oldest_lag_seconds": 7 * lag})
+	behind.Has(t, apptest.Sample{"prospector_index_max_lag_changes": lag, "prospector_index_oldest_lag_seconds": 7 * lag})
 	if behind["prospector_index_dirty"] < 1 {
 		t.Error("no index is dirty")
 	}
@@ -215,8 +175,8 @@ func TestMetricsOfTheIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	org.Read.Post("/v1/contacts/list", `{"sort": "last_name"}`).Is(200)
-	settled := scrape(t, app)
-	settled.has(t, sample{
+	settled := apptest.Scrape(t, app)
+	settled.Has(t, apptest.Sample{
 		"prospector_index_lag_changes": 0, "prospector_index_max_lag_changes": 0, "prospector_index_oldest_lag_seconds": 0,
 		"prospector_index_building": 0, "prospector_index_unindexed_records": 0, "prospector_index_open": 1, "prospector_index_cache_limit_bytes": 64 << 20,
 		"prospector_index_builds_total": 1, "prospector_index_damaged_total": 0, "prospector_index_failures_total": 0,
@@ -227,7 +187,7 @@ func TestMetricsOfTheIndex(t *testing.T) {
 	if _, err := app.Index.Reindex(t.Context(), func(int, int) {}); err != nil {
 		t.Fatal(err)
 	}
-	scrape(t, app).since(settled).has(t, sample{"prospector_index_builds_total": 1, "prospector_index_damaged_total": 0})
+	apptest.Scrape(t, app).Since(settled).Has(t, apptest.Sample{"prospector_index_builds_total": 1, "prospector_index_damaged_total": 0})
 }
 
 // TestMetricsElsewhere checks that metrics with a separate address are served only there, and that

@@ -288,7 +288,7 @@ func eventSchemas(t *testing.T, app *apptest.App, org *apptest.Org) map[string]*
 		if post.OperationID == "" || post.Summary == "" || !post.RequestBody.Required {
 			t.Errorf("%s: %+v", key, post)
 		}
-		if diff := apptest.Diff(encoded(t, tr.(map[string]any)["example"]), string(post.RequestBody.Content["application/json"].Example)); diff != "" {
+		if diff := apptest.Diff(apptest.Encoded(t, tr.(map[string]any)["example"]), string(post.RequestBody.Content["application/json"].Example)); diff != "" {
 			t.Errorf("the examples of %s differ: %s", key, diff)
 		}
 		conforms(t, schema, string(post.RequestBody.Content["application/json"].Example))
@@ -323,11 +323,11 @@ func deliversMail(t *testing.T, app *apptest.App, org *apptest.Org) {
 		org.Write.Post("/v1/campaigns/"+id+"/release", `{"captured": "keep"}`)
 	}
 	for _, reply := range []func(stage, to string) string{
-		nil, answering(apptest.MailContent, apptest.MailDrop), answering("RCPT", "550 5.1.1 no such user"),
+		nil, apptest.Answering(apptest.MailContent, apptest.MailDrop), apptest.Answering("RCPT", "550 5.1.1 no such user"),
 	} {
 		server.Reply(reply)
 		template := org.Write.Post("/v1/sequence-templates", examples["create_sequence_template"]).Is(201).ID()
-		audience := org.Write.Post("/v1/audiences", map[string]any{"name": "Audience " + uuid.NewString(), "contact_ids": []string{makers["contacts"](org)}}).Is(201).ID()
+		audience := org.Write.Post("/v1/audiences", map[string]any{"name": "Audience " + uuid.NewString(), "contact_ids": []string{apptest.Makers["contacts"](org)}}).Is(201).ID()
 		org.Write.Post("/v1/campaigns", map[string]any{
 			"name": "Sent", "status": "active", "template_id": template, "audience_ids": []string{audience}, "missing_values": "send",
 		}).Is(201)
@@ -339,10 +339,10 @@ func deliversMail(t *testing.T, app *apptest.App, org *apptest.Org) {
 // fileImports makes an import that is completed, one that is cancelled, and one that fails because its file is gone.
 func fileImports(t *testing.T, app *apptest.App, org *apptest.Org) {
 	t.Helper()
-	makers["imports"](org)
+	apptest.Makers["imports"](org)
 	app.Work()
-	org.Write.Post("/v1/imports/"+makers["imports"](org)+"/cancel", nil).Is(200)
-	makers["imports"](org)
+	org.Write.Post("/v1/imports/"+apptest.Makers["imports"](org)+"/cancel", nil).Is(200)
+	apptest.Makers["imports"](org)
 	if err := os.RemoveAll(app.Config.ImportDir()); err != nil {
 		t.Fatal(err)
 	}
@@ -354,17 +354,17 @@ func TestOpenAPIEvents(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	schemas := eventSchemas(t, app, org)
-	rec := newReceiver(t)
-	hook := rec.subscribe(org, "*")
-	readyPreview(org, `{}`) // the catalog is empty
-	app.Catalog([]catalog.Company{firm("c1")}, []catalog.Person{worker("p1", "c1", "CEO")})
-	org.Write.Post(previewPath+"/"+askedPreview(org, `{}`)+"/cancel", nil).Is(200)
-	imports(t, org, readyPreview(org, `{}`))
+	rec := apptest.NewReceiver(t)
+	hook := rec.Subscribe(org, "*")
+	apptest.ReadyPreview(org, `{}`) // the catalog is empty
+	app.Catalog([]catalog.Company{apptest.Firm("c1")}, []catalog.Person{apptest.Worker("p1", "c1", "CEO")})
+	org.Write.Post(apptest.PreviewsPath+"/"+apptest.AskedPreview(org, `{}`)+"/cancel", nil).Is(200)
+	apptest.RunImport(t, org, apptest.ReadyPreview(org, `{}`))
 	fileImports(t, app, org)
-	newField(org, "contacts", "tier", "text", "")
+	apptest.NewField(org, "contacts", "tier", "text", "")
 	for entity, update := range map[string]string{"accounts": `{"notes": "n"}`, "contacts": `{"do_not_contact": true, "custom_field_tier": "gold"}`, "opportunities": `{"amount": 1.5}`, "tasks": `{"status": "completed"}`,
 		"meetings": `{"ends_at": "2026-04-01T13:00:00Z"}`, "tags": `{"color": "blue"}`, "audiences": `{"status": "archived"}`, "sequence-templates": `{"status": "INACTIVE"}`} {
-		at := "/v1/" + entity + "/" + makers[entity](org)
+		at := "/v1/" + entity + "/" + apptest.Makers[entity](org)
 		org.Write.Do(http.MethodPatch, at, update).Is(200)
 		org.Write.Delete(at).Is(204)
 		if _, restores := access["list_"+strings.ReplaceAll(entity, "-", "_")+"_trash"]; restores {
@@ -374,33 +374,33 @@ func TestOpenAPIEvents(t *testing.T) {
 	for _, id := range org.Read.Post("/v1/suppressions/list", nil).Is(200).Column("id") { // of the contact who opted out
 		org.Admin.Delete("/v1/suppressions/" + id).Is(204)
 	}
-	campaign := "/v1/campaigns/" + makers["drafts"](org)
+	campaign := "/v1/campaigns/" + apptest.Makers["drafts"](org)
 	for _, update := range []string{`{"prioritized": true}`, `{"status": "active"}`, `{"status": "paused"}`, `{"status": "completed"}`, `{"status": "archived"}`} {
 		org.Write.Do(http.MethodPatch, campaign, update).Is(200)
 	}
 	org.Write.Delete(campaign).Is(204)
 	org.Write.Post(campaign+"/restore", `{}`).Is(200)
 	newToken(org)
-	running := makers["campaigns"](org)
+	running := apptest.Makers["campaigns"](org)
 	org.Write.Post("/v1/campaigns/"+running+"/sequences/"+begin(org, running)+"/stop", `{"reason": "replied"}`).Is(200)
 	app.LinkBase = "nowhere" // no message can contain such a link
 	newToken(org)
 	newcomerCampaign(app, org)
 	deliversMail(t, app, org)
-	attempted(app, org, hook)
+	apptest.AttemptDelivery(app, org, hook)
 	var attempts []string
 	for _, page := range []string{"1", "2"} {
-		attempts = append(attempts, org.Read.Get(hooksPath+"/"+hook+"/deliveries?page_size=100&page="+page).Is(200).Column("id")...)
+		attempts = append(attempts, org.Read.Get(apptest.SubscriptionsPath+"/"+hook+"/deliveries?page_size=100&page="+page).Is(200).Column("id")...)
 	}
 	for _, attempt := range attempts {
-		org.Admin.Post(hooksPath+"/"+hook+"/deliveries/"+attempt+"/redeliver", nil).Is(202)
+		org.Admin.Post(apptest.SubscriptionsPath+"/"+hook+"/deliveries/"+attempt+"/redeliver", nil).Is(202)
 	}
 	app.Deliver()
 	times := map[string]int{}
-	for _, h := range rec.take() {
-		key := h.event(t).TriggerKey
+	for _, h := range rec.Take() {
+		key := h.Event(t).TriggerKey
 		times[key]++
-		conforms(t, schemas[key], h.body)
+		conforms(t, schemas[key], h.Body)
 	}
 	delete(schemas, "tam_import.failed") // tested by TestWebhookFailedImport
 	for key := range schemas {

@@ -65,7 +65,7 @@ func TestRateLimitOfOneOrganization(t *testing.T) {
 	org := app.Org("Acme")
 	set := func(body string) {
 		err := app.Store.Update(context.Background(), org.ID, store.Actor{}, func(tx *store.Tx) error {
-			_, err := app.Identity.Configure(tx, apptest.Body(t, jsonText(body)))
+			_, err := app.Identity.Configure(tx, apptest.Body(t, apptest.JSONText(body)))
 			return err
 		})
 		if err != nil {
@@ -86,11 +86,6 @@ func TestRateLimitOfOneOrganization(t *testing.T) {
 	set(`{"rate_limit_per_minute": null}`)
 	org.Read.Get("/v1/me").Is(429)
 }
-
-// jsonText is JSON text that an encoder writes unchanged.
-type jsonText string
-
-func (j jsonText) MarshalJSON() ([]byte, error) { return []byte(j), nil }
 
 func TestNoRateLimit(t *testing.T) {
 	app := apptest.New(t, limited(0))

@@ -15,23 +15,6 @@ import (
 	"prospector/store"
 )
 
-func withCookie(app *apptest.App, res *apptest.Response) apptest.Client {
-	c := app.Anonymous()
-	c.Cookie = res.Is(201).Cookie()
-	return c
-}
-
-func shows(t *testing.T, res *apptest.Response, want string) {
-	t.Helper()
-	for path, value := range apptest.Object(want) {
-		if got := res.Value(path); got != value {
-			t.Errorf("%s is %v, want %v", path, got, value)
-		}
-	}
-}
-
-func stamp(app *apptest.App) string { return app.Clock.Now().UTC().Format("2006-01-02T15:04:05.000Z") }
-
 func TestSessionEnds(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -83,7 +66,7 @@ func TestSessionEnds(t *testing.T) {
 
 	// Another password ends the other sessions, deactivation all.
 	own, other := org.Session(), org.Session()
-	shows(t, own.Patch("/v1/me", `{"password": "correct horse battery", "first_name": "Augusta"}`).Is(200), `{"data.user_first_name": "Augusta"}`)
+	apptest.Shows(t, own.Patch("/v1/me", `{"password": "correct horse battery", "first_name": "Augusta"}`).Is(200), `{"data.user_first_name": "Augusta"}`)
 	ended(other)
 	own.Patch("/v1/me", `{"password": "another horse", "old_password": "wrong"}`).Fails(422, "validation_failed", "old_password: is not the current password")
 	own.Patch("/v1/me", `{"password": "short", "old_password": "correct horse battery"}`).Fails(422, "validation_failed", "password: must have")
@@ -94,13 +77,13 @@ func TestSessionEnds(t *testing.T) {
 			Fails(422, "validation_failed", "password: is too easy to guess: "+why)
 	}
 	own.Patch("/v1/me", `{"password": "yet another horse", "old_password": "correct horse battery"}`).Is(200)
-	signIn(app, "ada@acme.example", "yet another horse").Is(201)
-	admin := org.Admin.Post("/v1/api-keys", map[string]any{"name": "another", "access": "admin", "user_id": makers["users"](org)}).Is(201)
+	apptest.SignIn(app, "ada@acme.example", "yet another horse").Is(201)
+	admin := org.Admin.Post("/v1/api-keys", map[string]any{"name": "another", "access": "admin", "user_id": apptest.Makers["users"](org)}).Is(201)
 	as := app.Anonymous()
 	as.Key = admin.Text("data.key")
 	as.Post("/v1/users/"+org.User.String()+"/deactivate", `{}`).Is(200)
 	ended(own)
-	signIn(app, "ada@acme.example", "yet another horse").Is(401)
+	apptest.SignIn(app, "ada@acme.example", "yet another horse").Is(401)
 	as.Post("/v1/users/"+org.User.String()+"/activate", `{}`).Is(200)
 	ended(own)
 }
@@ -109,7 +92,7 @@ func TestAPIKeyIsNoSession(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	org.Admin.Get("/v1/sessions").Fails(403, "forbidden", "requires a session")
-	signIn(app, "ada@acme.example", org.Admin.Key).Is(401)
+	apptest.SignIn(app, "ada@acme.example", org.Admin.Key).Is(401)
 	app.Anonymous().Post("/v1/sessions/redeem", map[string]string{"token": org.Admin.Key}).Is(401)
 	as := app.Anonymous()
 	as.Cookie = "prospector_session=" + org.Admin.Key
@@ -118,7 +101,7 @@ func TestAPIKeyIsNoSession(t *testing.T) {
 	// A request with both a key and a cookie is one of the key.
 	both := org.Session()
 	both.Key = org.Read.Key
-	shows(t, both.Get("/v1/me").Is(200), `{"data.access": "read"}`)
+	apptest.Shows(t, both.Get("/v1/me").Is(200), `{"data.access": "read"}`)
 	both.Get("/v1/sessions").Fails(403, "forbidden", "requires a session")
 	both.Key = "pro_unknown"
 	both.Get("/v1/me").Is(401)
@@ -127,26 +110,26 @@ func TestAPIKeyIsNoSession(t *testing.T) {
 func TestSessionEvents(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	rec := newReceiver(t)
-	hook := rec.subscribe(org, "contact.created")
-	user := makers["users"](org)
+	rec := apptest.NewReceiver(t)
+	hook := rec.Subscribe(org, "contact.created")
+	user := apptest.Makers["users"](org)
 	link := org.Admin.Post("/v1/users/"+user+"/invite", `{}`).Is(200).Text("data.url")
 	session := app.Redeem(link[strings.Index(link, "=")+1:])
 	contact := session.Post("/v1/contacts", `{"email": "bill@initech.example"}`).Is(201).ID()
-	shows(t, session.Get("/v1/contacts/"+contact+"/history").Is(200), `{"data.0.user_id": "`+user+`", "data.0.key_id": null}`)
+	apptest.Shows(t, session.Get("/v1/contacts/"+contact+"/history").Is(200), `{"data.0.user_id": "`+user+`", "data.0.key_id": null}`)
 	app.Deliver()
-	if e := rec.one().event(t); e.UserID != user {
+	if e := rec.One().Event(t); e.UserID != user {
 		t.Errorf("the event is %+v", e)
 	}
-	attempt := org.Read.Get(hooksPath + "/" + hook + "/deliveries").Is(200).Text("data.0.id")
-	org.Admin.Post(hooksPath+"/"+hook+"/deliveries/"+attempt+"/redeliver", nil).Is(202)
+	attempt := org.Read.Get(apptest.SubscriptionsPath + "/" + hook + "/deliveries").Is(200).Text("data.0.id")
+	org.Admin.Post(apptest.SubscriptionsPath+"/"+hook+"/deliveries/"+attempt+"/redeliver", nil).Is(202)
 	app.Deliver()
-	if e := rec.one().event(t); e.UserID != user {
+	if e := rec.One().Event(t); e.UserID != user {
 		t.Errorf("the redelivered event is %+v", e)
 	}
 	org.Write.Post("/v1/contacts", `{"email": "peter@initech.example"}`).Is(201)
 	app.Deliver()
-	if e := rec.one().event(t); e.UserID != org.User.String() {
+	if e := rec.One().Event(t); e.UserID != org.User.String() {
 		t.Errorf("the event of a change with a key is %+v", e)
 	}
 	err := app.Store.Update(t.Context(), org.ID, store.Actor{}, func(tx *store.Tx) error {
@@ -156,8 +139,8 @@ func TestSessionEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	app.Deliver()
-	if h := rec.one(); !strings.Contains(h.body, `"user_id":null`) {
-		t.Errorf("the event of the service is %s", h.body)
+	if h := rec.One(); !strings.Contains(h.Body, `"user_id":null`) {
+		t.Errorf("the event of the service is %s", h.Body)
 	}
 }
 
@@ -190,7 +173,7 @@ func TestCrossSite(t *testing.T) {
 		})
 	}
 	session.Do("GET", "/v1/me", nil, "Origin", app.URL).Is(200)
-	shows(t, session.Post("/v1/contacts/list", `{}`).Is(200), `{"pagination.total_count": 0}`)
+	apptest.Shows(t, session.Post("/v1/contacts/list", `{}`).Is(200), `{"pagination.total_count": 0}`)
 }
 
 func TestSessionRate(t *testing.T) {
@@ -214,8 +197,8 @@ func TestSessionRate(t *testing.T) {
 func TestSecureCookie(t *testing.T) {
 	app := apptest.New(t, func(c *service.Config) { c.PublicURL = "https://crm.example.com" })
 	org := app.Org("Acme")
-	setPassword(t, app, org, password)
-	signedIn := signIn(app, "ada@acme.example", password).Is(201)
+	apptest.SetPassword(t, app, org, apptest.Password)
+	signedIn := apptest.SignIn(app, "ada@acme.example", apptest.Password).Is(201)
 	isSecure := func(h http.Header) {
 		t.Helper()
 		cookie, err := http.ParseSetCookie(h.Get("Set-Cookie"))
@@ -244,8 +227,8 @@ func TestSecureCookie(t *testing.T) {
 
 	// Under TLS, without public_url.
 	plain := apptest.New(t)
-	setPassword(t, plain, plain.Org("Acme"), password)
-	req := httptest.NewRequest("POST", "https://crm.example.com/v1/sessions", strings.NewReader(`{"email": "ada@acme.example", "password": "`+password+`"}`))
+	apptest.SetPassword(t, plain, plain.Org("Acme"), apptest.Password)
+	req := httptest.NewRequest("POST", "https://crm.example.com/v1/sessions", strings.NewReader(`{"email": "ada@acme.example", "password": "`+apptest.Password+`"}`))
 	req.Header.Set("Content-Type", "application/json")
 	res := httptest.NewRecorder()
 	plain.API.ServeHTTP(res, req)
@@ -253,7 +236,7 @@ func TestSecureCookie(t *testing.T) {
 		t.Errorf("%d: %s", res.Code, res.Body)
 	}
 	isSecure(res.Header())
-	if res := signIn(plain, "ada@acme.example", password).Is(201); res.Header.Get("Strict-Transport-Security") != "" || !strings.HasPrefix(res.Cookie(), "prospector_session=") {
+	if res := apptest.SignIn(plain, "ada@acme.example", apptest.Password).Is(201); res.Header.Get("Strict-Transport-Security") != "" || !strings.HasPrefix(res.Cookie(), "prospector_session=") {
 		t.Errorf("without TLS, the header is %v", res.Header)
 	}
 }
@@ -270,7 +253,7 @@ func TestPreferences(t *testing.T) {
 	session.Do("PUT", "/v1/me/preferences", `{"values": {"theme": "light"}}`).Is(200, `{"data": {"values": {"theme": "light"}}, "meta": "<any>"}`)
 	org.Session().Get("/v1/me/preferences").Is(200, `{"data": {"values": {"theme": "light"}}, "meta": "<any>"}`)
 
-	link := org.Admin.Post("/v1/users/"+makers["users"](org)+"/invite", `{}`).Is(200).Text("data.url")
+	link := org.Admin.Post("/v1/users/"+apptest.Makers["users"](org)+"/invite", `{}`).Is(200).Text("data.url")
 	eve := app.Redeem(link[strings.Index(link, "=")+1:])
 	eve.Get("/v1/me/preferences").Is(200, `{"data": {"values": {}}, "meta": "<any>"}`)
 	org.Admin.Patch("/v1/users/"+org.User.String(), `{"access": "read"}`).Is(200)
@@ -292,5 +275,5 @@ func TestUserOfPage(t *testing.T) {
 		session.Do("POST", "/v1/contacts", `{"email": "peter@initech.example"}`, "X-Prospector-User", user).Is(401)
 		session.Do("GET", "/v1/me", nil, "X-Prospector-User", user).Is(401)
 	}
-	shows(t, session.Post("/v1/contacts/list", `{}`).Is(200), `{"pagination.total_count": 1}`)
+	apptest.Shows(t, session.Post("/v1/contacts/list", `{}`).Is(200), `{"pagination.total_count": 1}`)
 }

@@ -298,3 +298,13 @@ func (d *mailDialogue) accept(content []byte) {
 	m.Header, m.Body = parsed.Header, string(body)
 	d.state.Change(func() { d.mails = append(d.mails, m) })
 }
+
+// Answering returns a function that chooses the reply of a mail server at one stage.
+func Answering(at, answer string) func(string, string) string {
+	return func(stage, _ string) string {
+		if stage == at {
+			return answer
+		}
+		return ""
+	}
+}

@@ -132,7 +132,7 @@ func forbidUnknown(doc map[string]any) {
 // them are, except under the race detector. There validation takes most of the time, so that only the
 // first request of each operation and status is validated.
 func shouldValidate(op string, status int) bool {
-	return !raceDetector || seen.add(op, strconv.Itoa(status))
+	return !RaceDetector || seen.add(op, strconv.Itoa(status))
 }
 
 // validate checks a request and its response against the document. The document must allow a request that

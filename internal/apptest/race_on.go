@@ -2,4 +2,5 @@
 
 package apptest
 
-const raceDetector = true
+// RaceDetector reports whether the race detector runs, which makes everything some ten times slower.
+const RaceDetector = true

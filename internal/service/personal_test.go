@@ -13,9 +13,9 @@ import (
 	"prospector/store"
 )
 
-// TestPersonalFields fails when a field with text is added to a stored type. Decide whether it tells something about the person
-// that the record is of or refers to. If it does, give it the rule personal, and think of what an erasure does with it. Then
-// write its line to the file.
+// TestPersonalFields fails when a field with text is added to a stored type without the rule personal. Decide whether it tells
+// something about the person that the record is of or refers to. If it does, give it the rule. If not, write its line to the
+// file, which also lists the addresses and ids of persons.
 func TestPersonalFields(t *testing.T) {
 	cfg := Defaults()
 	cfg.DataDir = t.TempDir()
@@ -67,7 +67,9 @@ func textsOf(name string, typ reflect.Type, within []reflect.Type) (lines []stri
 			if f.Personal != "" {
 				line = at + " personal " + string(f.Personal)
 			}
-			lines = append(lines, line)
+			if !strings.HasSuffix(line, " personal value") { // what an erasure of the person empties
+				lines = append(lines, line)
+			}
 		}
 		if inside := f.Inside(); inside != nil {
 			lines = append(lines, textsOf(at, inside.Type, append(within, typ))...)

@@ -1,0 +1,9 @@
+package identity_test
+
+import (
+	"testing"
+
+	"prospector/internal/apptest"
+)
+
+func TestMain(m *testing.M) { apptest.Main(m, "internal/identity") }

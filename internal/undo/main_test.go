@@ -1,0 +1,9 @@
+package undo_test
+
+import (
+	"testing"
+
+	"prospector/internal/apptest"
+)
+
+func TestMain(m *testing.M) { apptest.Main(m, "internal/undo") }
