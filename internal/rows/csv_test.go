@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"prospector/internal/rows"
 )
@@ -244,10 +245,10 @@ func TestRandomTables(t *testing.T) {
 }
 
 // FuzzCSV puts arbitrary bytes between valid rows. The valid rows are always read, every row has
-// its line number, and reading from that line on returns the same rows. If encoding/csv can read
+// its line number, and reading from that line on returns the same rows if it is UTF-8. If encoding/csv can read
 // the whole table, it agrees.
 func FuzzCSV(f *testing.F) {
-	for _, seed := range []string{"", "1,2", "\"1,2", "\"1\n2\",3\n4,5", "\"1\"x,2\n\"", "x\",\"\nx\",\"\nx\",\"", "a,\"\"\"\"\n\n \n\"\r\n\",\r", "\xff,\x00\n,,,", " \"a\" ,b\n\t\"", "\"\"\"\n\"\"\"", "{\"a\": 1}", "\ufeffa,b", "\x1f\x8b\x08", "\xff\xfea\x00"} {
+	for _, seed := range []string{"", "1,2", ",", "\"1,2", "\"1\n2\",3\n4,5", "\"1\"x,2\n\"", "x\",\"\nx\",\"\nx\",\"", "a,\"\"\"\"\n\n \n\"\r\n\",\r", "\xff,\x00\n,,,", " \"a\" ,b\n\t\"", "\"\"\"\n\"\"\"", "{\"a\": 1}", "\ufeffa,b", "\x1f\x8b\x08", "\xff\xfea\x00"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, dirt []byte) {
@@ -270,7 +271,7 @@ func FuzzCSV(f *testing.F) {
 			if i > 0 && row.Line <= table[i-1].Line {
 				t.Fatalf("the lines do not ascend: %q", describeAll(table))
 			}
-			if i == 0 || i > 4 && i < len(table)-3 {
+			if i == 0 || i > 4 && i < len(table)-3 || !utf8.Valid(dirt) { // the encoding is judged by the whole file
 				continue
 			}
 			_, rest, err := all(t, strings.NewReader("a,b\n"+strings.Join(lines[row.Line-1:], "")))
@@ -307,6 +308,9 @@ func agree(t *testing.T, text string, table []rows.Row) {
 		}
 		if err != nil {
 			return
+		}
+		if strings.TrimSpace(strings.Join(cells, "")) == "" && want != nil { // rows of empty cells are left out
+			continue
 		}
 		line, _ := std.FieldPos(0)
 		for ; len(cells) > 2 && strings.TrimSpace(cells[len(cells)-1]) == ""; cells = cells[:len(cells)-1] {
