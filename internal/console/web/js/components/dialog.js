@@ -193,14 +193,15 @@ export class FormState {
   fail(error, within) {
     this.busy = false;
     const details = error instanceof ApiError ? error.details : [];
+    /** @param {string} name */
+    const shown = (name) => within?.querySelector(`[data-field="${CSS.escape(name)}"]`);
+    /** The field of the form that a path means: `ai.question` itself, or the `address` of `address.city`.
+     * @param {string} path */
+    const field = (path) => (shown(path) ? path : path.split(/[.[]/)[0]);
     for (const { path, message } of details)
-      this.errors[path.split(/[.[]/)[0]] ??=
-        path.includes('.') || path.includes('[')
-          ? inWords(`${path}: ${message}`)
-          : inWords(message);
-    const known = details.filter(({ path }) =>
-      within?.querySelector(`[data-field="${CSS.escape(path.split(/[.[]/)[0])}"]`),
-    );
+      this.errors[field(path)] ??=
+        field(path) === path ? inWords(message) : inWords(`${path}: ${message}`);
+    const known = details.filter(({ path }) => shown(field(path)));
     if (known.length < Math.max(1, details.length))
       this.problem = error instanceof Error ? error.message : String(error);
     if (!(error instanceof ApiError)) console.error(error);
