@@ -40,6 +40,23 @@ func (tx *Tx) Enqueue(kind string, due time.Time, payload any) (uuid.UUID, error
 	return j.ID, tx.putJob(j)
 }
 
+// EnqueueOnce makes a job due at the given time or before, of which the organization has one. Part n of parts has its id.
+func (tx *Tx) EnqueueOnce(parts *Parts, n uint32, kind string, due time.Time) error {
+	if id := parts.Readable(tx, tx.org, n); len(id) == 16 { // a second job does no harm
+		if j, err := tx.Job(uuid.UUID(id)); err == nil {
+			if j.Due.After(due) {
+				return tx.Reschedule(j.ID, due, 0)
+			}
+			return nil
+		}
+	}
+	id, err := tx.Enqueue(kind, due, nil)
+	if err == nil {
+		parts.Put(tx, tx.org, n, id[:])
+	}
+	return err
+}
+
 // Job reads a job of this organization.
 func (tx *Tx) Job(id uuid.UUID) (Job, error) {
 	v := tx.get(jobsBucket, id[:])

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 )
@@ -34,6 +35,40 @@ func (s *Store) UpgradeOnce(ctx context.Context, name string, upgrade func(org u
 	}
 	return s.Update(ctx, uuid.Nil, upgradeActor, func(tx *Tx) error {
 		tx.put(metaShared, key, []byte("done"))
+		return nil
+	})
+}
+
+// upgradesPerCommit is how many items UpgradeEach upgrades in one transaction.
+const upgradesPerCommit = 500
+
+// UpgradeEach calls upgrade for each item that find returns in each organization, once in the life of the store. If it is
+// interrupted, find is called again at the next start.
+func UpgradeEach[T any](
+	ctx context.Context, st *Store, name string, find func(*Tx) ([]T, error), upgrade func(*Tx, T) error,
+) error {
+	return st.UpgradeOnce(ctx, name, func(org uuid.UUID, actor Actor) error {
+		var items []T
+		err := st.View(org, func(tx *Tx) (err error) {
+			items, err = find(tx)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for some := range slices.Chunk(items, upgradesPerCommit) {
+			err := st.Update(ctx, org, actor, func(tx *Tx) error {
+				for _, item := range some {
+					if err := upgrade(tx, item); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
 		return nil
 	})
 }

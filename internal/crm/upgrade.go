@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/google/uuid"
 
@@ -16,46 +15,13 @@ import (
 // Upgrade brings suppressions of earlier versions up to date, once for a store. It must run before anything
 // is sent.
 func (c *CRM) Upgrade(ctx context.Context, st *store.Store) error {
-	err := upgradeEach(ctx, st, "opt-outs", c.optedOut, func(tx *store.Tx, email string) error {
+	err := store.UpgradeEach(ctx, st, "opt-outs", c.optedOut, func(tx *store.Tx, email string) error {
 		return c.SuppressEmail(tx, email, ReasonOptedOut)
 	})
 	if err != nil {
 		return err
 	}
-	return upgradeEach(ctx, st, "suppressed-domains", c.wildcards, c.suppressDomain)
-}
-
-// upgradesPerCommit is how many items upgradeEach upgrades in one transaction.
-const upgradesPerCommit = 500
-
-// upgradeEach calls upgrade for each item that find returns in each organization, once for a store.
-func upgradeEach[T any](
-	ctx context.Context, st *store.Store, name string, find func(*store.Tx) ([]T, error), upgrade func(*store.Tx, T) error,
-) error {
-	return st.UpgradeOnce(ctx, name, func(org uuid.UUID, actor store.Actor) error {
-		var items []T
-		err := st.View(org, func(tx *store.Tx) (err error) {
-			items, err = find(tx)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		for some := range slices.Chunk(items, upgradesPerCommit) {
-			err := st.Update(ctx, org, actor, func(tx *store.Tx) error {
-				for _, item := range some {
-					if err := upgrade(tx, item); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return store.UpgradeEach(ctx, st, "suppressed-domains", c.wildcards, c.suppressDomain)
 }
 
 // wildcards returns the suppressions of addresses such as *@acme.example, which earlier versions stored as

@@ -135,17 +135,7 @@ func (k *kept) fill(rec any) error {
 
 // scheduleTrashJob enqueues the TrashJob of the organization unless there is one.
 func scheduleTrashJob(tx *store.Tx) error {
-	id := trashJobs.Readable(tx, tx.Org(), 0) // a second job does no harm
-	if len(id) == 16 {
-		if _, err := tx.Job(uuid.UUID(id)); err == nil {
-			return nil
-		}
-	}
-	job, err := tx.Enqueue(TrashJob, tx.Now().Add(maxTrashDelay), nil)
-	if err == nil {
-		trashJobs.Put(tx, tx.Org(), 0, job[:])
-	}
-	return err
+	return tx.EnqueueOnce(trashJobs, 0, TrashJob, tx.Now().Add(maxTrashDelay))
 }
 
 // Restore creates a record of the trash again under its id. The record has its fields and belongs to its sets

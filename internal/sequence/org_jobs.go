@@ -3,8 +3,6 @@ package sequence
 import (
 	"time"
 
-	"github.com/google/uuid"
-
 	"prospector/store"
 )
 
@@ -23,21 +21,7 @@ const (
 // scheduleJob makes the organization's only job of a kind due at a time of the sequence clock,
 // unless it is due earlier already.
 func (e *Engine) scheduleJob(tx *store.Tx, part uint32, kind string, at time.Time) error {
-	wall := e.clock.wallAt(tx, at)
-	stored := e.parts.Readable(tx, tx.Org(), part) // a second job does no harm
-	if len(stored) == 16 {
-		if job, err := tx.Job(uuid.UUID(stored)); err == nil {
-			if !job.Due.After(wall) {
-				return nil
-			}
-			return tx.Reschedule(job.ID, wall, 0)
-		}
-	}
-	id, err := tx.Enqueue(kind, wall, nil)
-	if err == nil {
-		e.parts.Put(tx, tx.Org(), part, id[:])
-	}
-	return err
+	return tx.EnqueueOnce(e.parts, part, kind, e.clock.wallAt(tx, at))
 }
 
 // releaseJob forgets the organization's only job of a kind because it starts or ends now. The next
