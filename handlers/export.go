@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"prospector/index"
 	"prospector/internal/fault"
@@ -48,7 +49,7 @@ func (exported) output() outputSource { return outputSource{streams: []string{ty
 func (a *API) exportOperation(kind *index.Kind, present presenter) Operation {
 	columns := a.nameColumns(kind)
 	return withoutTx(Operation{
-		Name: "export_" + kind.Entity, Method: http.MethodPost, Path: "/v1/" + kind.Entity + "/export",
+		Name: "export_" + strings.ReplaceAll(kind.Entity, "-", "_"), Method: http.MethodPost, Path: "/v1/" + kind.Entity + "/export",
 		Access: identity.Read, listKind: kind, query: reflect.TypeFor[ExportQuery](),
 		Summary: "Export all matching " + kind.Entity + " as JSON lines or CSV",
 	}, func(c *call, body exportBody) (exported, error) {

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -42,7 +43,7 @@ type Facet struct {
 func (a *API) facetsOperation(kind *index.Kind) Operation {
 	kinds := a.referenceKinds()
 	return withoutTx(Operation{
-		Name: "facet_" + kind.Entity, Method: http.MethodPost, Path: "/v1/" + kind.Entity + "/facets", Access: identity.Read,
+		Name: "facet_" + strings.ReplaceAll(kind.Entity, "-", "_"), Method: http.MethodPost, Path: "/v1/" + kind.Entity + "/facets", Access: identity.Read,
 		Codes:   []fault.Code{fault.InvalidFilter, fault.Timeout},
 		Summary: "Count the values that a field has in all matching " + kind.Entity,
 		example: []byte(`{"field": "tags", "limit": 10}`),

@@ -115,6 +115,7 @@ var examples = map[string]string{
 	"rotate_webhook_secret":       `{}`,
 	"test_webhook_subscription":   `{}`,
 	"redeliver_webhook":           `{}`,
+	"facet_webhook_deliveries":    `{"field": "status"}`,
 	"redeliver_failed_webhooks":   `{"since": "2026-03-01T09:00:00Z"}`,
 	"cancel_import":               `{}`,
 }

@@ -33,25 +33,29 @@ func listWithin[T any](o Operation, kind *index.Kind, org func(*call) uuid.UUID,
 		var q filter.ListBody
 		var p fault.Problems
 		shape.Decode(body.Value, &q, shape.Create, &p)
-		var out page[T]
 		query, err := restrict(c, c.compileQuery(kind, q, p))
 		if err != nil {
-			return out, err
+			return page[T]{}, err
 		}
-		ctx, cancel := c.listContext()
-		defer cancel()
-		err = c.api.Index.List(ctx, org(c), kind, query, func(p index.Page) (err error) {
-			records := p.Records
-			if o.present != nil {
-				if records, err = o.present(c, records); err != nil {
-					return err
-				}
-			}
-			out.envelope = c.api.listEnvelope(records, paginate(q.Page, q.PageSize, p.Total), p.Damaged)
-			return nil
-		})
-		return out, whileBuilding(err)
+		return readPage[T](c, org(c), kind, o.present, q, query)
 	})
+}
+
+// readPage reads the page of a list.
+func readPage[T any](c *call, org uuid.UUID, kind *index.Kind, present presenter, q filter.ListBody, query index.Query) (out page[T], err error) {
+	ctx, cancel := c.listContext()
+	defer cancel()
+	err = c.api.Index.List(ctx, org, kind, query, func(p index.Page) (err error) {
+		records := p.Records
+		if present != nil {
+			if records, err = present(c, records); err != nil {
+				return err
+			}
+		}
+		out.envelope = c.api.listEnvelope(records, paginate(q.Page, q.PageSize, p.Total), p.Damaged)
+		return nil
+	})
+	return out, whileBuilding(err)
 }
 
 // whileBuilding returns the error that a caller receives for a list whose index is being built.

@@ -51,7 +51,7 @@ var access = map[string]string{
 	"import_tam_preview": "write", "get_tam_import": "read", "list_tam_imports": "read", "get_tam_import_balance": "read",
 	"list_webhook_triggers": "read", "create_webhook_subscription": "admin", "get_webhook_subscription": "read", "update_webhook_subscription": "admin",
 	"delete_webhook_subscription": "admin", "list_webhook_subscriptions": "read", "rotate_webhook_secret": "admin", "test_webhook_subscription": "admin",
-	"list_webhook_deliveries": "read", "redeliver_webhook": "admin", "redeliver_failed_webhooks": "admin",
+	"list_webhook_deliveries": "read", "list_all_webhook_deliveries": "read", "facet_webhook_deliveries": "read", "export_webhook_deliveries": "read", "redeliver_webhook": "admin", "redeliver_failed_webhooks": "admin",
 	"create_audience": "write", "get_audience": "read", "update_audience": "write", "delete_audience": "write", "list_audiences": "read",
 	"list_audience_contacts": "read", "add_audience_contacts": "write", "remove_audience_contacts": "write",
 	"create_sequence_template": "write", "get_sequence_template": "read", "update_sequence_template": "write", "delete_sequence_template": "write",

@@ -35,6 +35,7 @@ var groups = []apiTag{
 	{"companies", "The companies of the catalog, which all organizations of the installation share."},
 	{"people", "The people at these companies."},
 	{webhookGroup, "Subscriptions to events, and the history of their deliveries. The events are documented under `webhooks`."},
+	{"webhook-deliveries", "The attempts to deliver events, of all subscriptions."},
 	{"operations", "Changes and deletions of many records at once, which run in the background."},
 	{"erasures", "Erasing people."},
 	{"search", "One search in the records of several kinds."},

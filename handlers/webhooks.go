@@ -3,7 +3,6 @@ package handlers
 import (
 	"encoding/json"
 	"net/http"
-	"reflect"
 
 	"github.com/google/uuid"
 
@@ -54,24 +53,26 @@ func presentSubscriptions(c *call, records [][]byte) ([][]byte, error) {
 	return shown, nil
 }
 
-// attemptPage is a page of delivery attempts, already encoded.
-type attemptPage struct {
-	query webhook.AttemptQuery
-	webhook.AttemptPage
-}
-
-func (attemptPage) output() outputSource {
-	return outputSource{typ: reflect.TypeFor[webhook.Attempt](), list: true}
-}
-
-func (p attemptPage) list(a *API) ([]byte, error) {
-	return a.listEnvelope(p.Records, paginate(p.query.Page, p.query.PageSize, p.Total), p.Damaged), nil
+// attemptsOf returns a page of the attempts of a subscription.
+func (a *API) attemptsOf(c *call, in webhook.AttemptQuery) (page[webhook.Attempt], error) {
+	id, err := c.pathID(0)
+	if err == nil {
+		err = a.Store.View(c.org(), func(tx *store.Tx) error { return a.Webhooks.HadSubscription(tx, id) })
+	}
+	if err != nil {
+		return page[webhook.Attempt]{}, err
+	}
+	kind, body := a.Webhooks.AttemptList, in.Body()
+	query := whereID(c.compileQuery(kind, body, fault.Problems{}), "subscription_id", id)
+	return readPage[webhook.Attempt](c, c.org(), kind, nil, body, query)
 }
 
 // webhookOperations returns the operations on webhook subscriptions and their deliveries.
 func (a *API) webhookOperations() []Operation {
 	const path = "/v1/webhooks/subscriptions"
 	w := a.Webhooks
+	facets := a.facetsOperation(w.AttemptList)
+	facets.example = []byte(`{"field": "status", "filters": [{"field": "trigger_key", "condition": "is", "value": "contact.created"}]}`)
 	return []Operation{
 		withoutTx(Operation{
 			Name: "list_webhook_triggers", Method: http.MethodGet, Path: "/v1/webhooks/triggers", Access: identity.Read,
@@ -114,7 +115,7 @@ func (a *API) webhookOperations() []Operation {
 			Access: identity.Admin, Status: http.StatusNoContent,
 			Summary: "Delete a webhook subscription and its secret; its delivery history stays",
 		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, _ nothing) (nothing, error) {
-			return nothing{}, w.Delete(tx, id, ifMatch(c.request))
+			return nothing{}, w.Subscriptions.Delete(tx, id, ifMatch(c.request))
 		})),
 		write(Operation{
 			Name: "rotate_webhook_secret", Method: http.MethodPost, Path: path + "/{subscription_id}/rotate-secret",
@@ -133,14 +134,17 @@ func (a *API) webhookOperations() []Operation {
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (webhook.Queued, error) {
 			return w.Test(tx, id)
 		})),
-		read(Operation{
+		withoutTx(Operation{
 			Name: "list_webhook_deliveries", Method: http.MethodGet, Path: path + "/{subscription_id}/deliveries",
-			Access:  identity.Read,
+			Access: identity.Read, Codes: []fault.Code{fault.Timeout},
 			Summary: "List the delivery attempts of a subscription, newest first, also after it was deleted",
-		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in webhook.AttemptQuery) (attemptPage, error) {
-			page, err := w.Attempts(c.request.Context(), tx, id, in)
-			return attemptPage{in, page}, err
-		})),
+		}, a.attemptsOf),
+		list[webhook.Attempt](Operation{
+			Name: "list_all_webhook_deliveries", Path: "/v1/webhook-deliveries/list",
+			Summary: "List the delivery attempts of all subscriptions, with filters, search and sorting",
+			example: []byte(`{"filters": [{"field": "status", "condition": "is", "value": "failed"}], "sort": "-duration_ms"}`),
+		}, w.AttemptList),
+		facets, a.exportOperation(w.AttemptList, nil),
 		write(Operation{
 			Name: "redeliver_webhook", Method: http.MethodPost, Path: path + "/{subscription_id}/deliveries/{attempt_id}/redeliver",
 			Access: identity.Admin, Status: http.StatusAccepted,

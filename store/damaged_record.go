@@ -91,21 +91,6 @@ func (d *damagedRecords) has(k recordKey) bool {
 	return has
 }
 
-// hasAny reports whether is returns true for one of the records.
-func (d *damagedRecords) hasAny(is func(recordKey) bool) bool {
-	if d.count.Load() == 0 {
-		return false
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for k := range d.known {
-		if is(k) {
-			return true
-		}
-	}
-	return false
-}
-
 // removeIf removes the records for which gone returns true.
 func (d *damagedRecords) removeIf(gone func(recordKey) bool) {
 	d.mu.Lock()

@@ -27,6 +27,7 @@ var migrations = []migration{
 	func(*bolt.Tx) error { return nil }, // accounts and contacts have a key of their names, which Store.UseShapes builds
 	func(*bolt.Tx) error { return nil }, // the change log has values and operations, and settings have a trash, which older programs ignore
 	func(*bolt.Tx) error { return nil }, // contacts have other addresses, which older programs would drop and not look at before they send
+	dropAttemptNumbers,
 }
 
 var heldBucket = []byte("held")
@@ -49,14 +50,24 @@ func releaseHeldJobs(btx *bolt.Tx) error {
 // dropUniqueSuppressions removes the unique keys of suppressions. Up to format 3 an address had one
 // key per spelling. Now all suppressions of an address have the same secondary key, which
 // Store.UseShapes builds.
-func dropUniqueSuppressions(btx *bolt.Tx) error {
+func dropUniqueSuppressions(btx *bolt.Tx) error { return dropBuckets(btx, "suppressions.uniq.what") }
+
+// dropAttemptNumbers removes what led to the attempts of webhooks. Up to format 9 they were parts; Webhooks.Upgrade makes
+// records of them.
+func dropAttemptNumbers(btx *bolt.Tx) error {
+	return dropBuckets(btx, "webhook_attempts.succeeded.part", "webhook_attempts.failed.part", "webhook_attempts.event.part")
+}
+
+// dropBuckets removes buckets of all organizations.
+func dropBuckets(btx *bolt.Tx, names ...string) error {
 	orgs := btx.Bucket(orgsBucket)
 	return orgs.ForEachBucket(func(org []byte) error {
-		err := orgs.Bucket(org).DeleteBucket([]byte("suppressions.uniq.what"))
-		if errors.Is(err, berrors.ErrBucketNotFound) {
-			return nil
+		for _, name := range names {
+			if err := orgs.Bucket(org).DeleteBucket([]byte(name)); err != nil && !errors.Is(err, berrors.ErrBucketNotFound) {
+				return err
+			}
 		}
-		return err
+		return nil
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"strings"
 
 	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
@@ -129,13 +128,6 @@ func (p *Parts) Owners(tx *Tx) (owners []uuid.UUID, err error) {
 	return owners, err
 }
 
-// HasDamaged reports whether a damaged part of a record was found since the store was opened.
-func (p *Parts) HasDamaged(tx *Tx, owner uuid.UUID) bool {
-	return tx.store.damaged.hasAny(func(k recordKey) bool {
-		return k.org == tx.org && k.table == p.bucket && strings.HasPrefix(k.entry, string(owner[:]))
-	})
-}
-
 // nearby is the number of cursor steps that cost less than a seek.
 const nearby = 4
 
@@ -195,11 +187,6 @@ func (p *Parts) Delete(tx *Tx, owner uuid.UUID, from uint32, limit int) (more bo
 		return true, nil
 	})
 	return more, err
-}
-
-// DeleteAll deletes the parts of all records.
-func (p *Parts) DeleteAll(tx *Tx) error {
-	return tx.deleteWhere(p.bucket, func([]byte, []byte) bool { return true })
 }
 
 // Verify reads all parts of the transaction's organization and reports unreadable ones.

@@ -140,7 +140,7 @@ func TestRestoreStandIn(t *testing.T) {
 // subscription receives events again and has its attempts.
 func TestRestoreUnlisted(t *testing.T) {
 	f := newAttemptFixture(t)
-	id := uuid.UUID(f.key(0)[:16])
+	id := uuid.MustParse(f.id)
 	session := f.Session()
 	const stored = `{"values": {"theme": "dark"}}`
 	session.Do(http.MethodPut, "/v1/me/preferences", stored).Is(200)
@@ -152,8 +152,8 @@ func TestRestoreUnlisted(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	f.damage("preferences.rec", f.Org.User[:])
-	f.damage("subscriptions.rec", id[:])
+	f.damage("preferences", f.Org.User.String())
+	f.damage("subscriptions", f.id)
 	session.Get("/v1/me/preferences").Fails(500, "damaged", "")
 	restore("preferences", f.Org.User)
 	session.Get("/v1/me/preferences").Is(200, `{"data": `+stored+`, "meta": "<any>"}`)
@@ -162,9 +162,9 @@ func TestRestoreUnlisted(t *testing.T) {
 	f.deliver(8) // and the two failed events
 	f.list("", 10, 0)
 
-	f.damage("preferences.rec", f.Org.User[:])
+	f.damage("preferences", f.Org.User.String())
 	session.Do(http.MethodPut, "/v1/me/preferences", stored).Is(200)
-	f.Admin.Delete("/v1/webhooks/subscriptions/" + id.String()).Is(204)
+	f.Admin.Delete("/v1/webhooks/subscriptions/" + f.id).Is(204)
 	f.app.Work()
 	restore("subscriptions", id)
 	f.deliver(9)

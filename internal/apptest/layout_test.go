@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"internal/template":         {"internal/planner", "internal/shape", "internal/fault"},
 	"internal/planner":          {"internal/turn"},
 	"internal/mail":             {"internal/address"},
-	"internal/webhook":          {"internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
+	"internal/webhook":          {"internal/record", "internal/worker", "internal/filter", "internal/shape", "internal/fault", "index", "store"},
 	"internal/bulk":             {"internal/operation", "internal/record", "internal/worker", "internal/shape", "internal/fault", "store"},
 	"internal/undo":             {"internal/operation", "internal/record", "internal/worker", "internal/shape", "internal/fault", "store"},
 	"internal/erasure":          {"internal/address", "internal/catalog", "internal/crm", "internal/fault", "internal/identity", "internal/imports", "internal/match", "internal/operation", "internal/record", "internal/sequence", "internal/shape", "internal/tam", "internal/worker", "index", "store"},

@@ -468,7 +468,7 @@ func schemaField(t *testing.T, org *apptest.Org, entity string, f filter.SchemaF
 	}
 	fixed := []string{"id", "created_at", "updated_at", "source", "object_type", "completed_at",
 		"disabled_reason", "consecutive_failures", "last_success_at", "last_failure_at", "deleted_at", "deleted_by"}
-	readOnly := slices.Contains([]string{"companies", "people", "previews", "tam-imports", "imports", "operations", "sequences", "outbox"}, entity)
+	readOnly := slices.Contains([]string{"companies", "people", "previews", "tam-imports", "imports", "operations", "sequences", "outbox", "webhook-deliveries"}, entity)
 	fixedOf := map[string][]string{"fields": {"entity", "key", "data_type"}, "views": {"entity"}, "account-views": {"entity"}, "audiences": {"type", "contact_count"}, "campaigns": {"template_name", "audiences", "newcomers", "transport"},
 		"sequence-templates": {"kind", "owner_id", "is_default", "archived_at"}}
 	if f.ReadOnly != (readOnly || slices.Contains(fixed, f.Key) || slices.Contains(fixedOf[strings.TrimSuffix(entity, "-trash")], f.Key)) {

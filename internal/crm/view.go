@@ -16,7 +16,7 @@ import (
 // View is a saved list of records: which of them, in which order and with which columns.
 type View struct {
 	record.Head
-	Entity         string      `json:"entity" rule:"fixed,default=accounts,enum=contacts|accounts|opportunities|audiences|campaigns|sequence-templates|sequences|outbox|tasks|meetings|suppressions|companies|people" doc:"The kind of records. It cannot be changed."`
+	Entity         string      `json:"entity" rule:"fixed,default=accounts,enum=contacts|accounts|opportunities|audiences|campaigns|sequence-templates|sequences|outbox|tasks|meetings|suppressions|companies|people|webhook-deliveries" doc:"The kind of records. It cannot be changed."`
 	Name           string      `json:"name" rule:"required,maxlen=255,line" doc:"Unique among the views of the entity, ignoring case."`
 	FilteringRules shape.Value `json:"filtering_rules" rule:"component=Filters" doc:"Filters, as in a list of the entity."`
 	SearchingRule  *SearchRule `json:"searching_rule"`

@@ -18,7 +18,7 @@ func TestViews(t *testing.T) {
 		"searching_rule": {"value": "anna"}, "sort": "last_name,-created_at", "columns": ["title", "custom_field_tier"]}`).Is(201, `{"data": {"id": "<id>",
 		"created_at": "<time>", "updated_at": "<time>", "entity": "contacts", "name": "Hot VPs", "filtering_rules": [{"field": "title", "condition": "contains", "value": "vp"}],
 		"searching_rule": {"value": "anna"}, "sort": "last_name,-created_at", "columns": ["title", "custom_field_tier"]}, "meta": "<any>"}`).ID()
-	for _, entity := range []string{"accounts", "opportunities", "audiences", "campaigns", "sequence-templates", "sequences", "outbox", "tasks", "meetings", "suppressions", "companies", "people"} {
+	for _, entity := range []string{"accounts", "opportunities", "audiences", "campaigns", "sequence-templates", "sequences", "outbox", "tasks", "meetings", "suppressions", "companies", "people", "webhook-deliveries"} {
 		t.Run(entity, func(t *testing.T) {
 			field := cmp.Or(map[string]string{"sequences": "started_at", "companies": "name", "people": "last_name"}[entity], "created_at")
 			// Names are unique for each entity.

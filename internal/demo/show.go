@@ -122,7 +122,7 @@ func (c *campaignShow) subscribe(ctx context.Context, url string) error {
 			return string(s.Description) == endpointDescription
 		})
 		if err == nil && old != uuid.Nil {
-			err = w.Delete(tx, old, nil)
+			err = w.Subscriptions.Delete(tx, old, nil)
 		}
 		if err != nil {
 			return err

@@ -177,7 +177,7 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	if err := s.Sequences.Start(context.Background()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	if err := s.CRM.Upgrade(context.Background(), st); err != nil {
+	if err := errors.Join(s.CRM.Upgrade(context.Background(), st), s.Webhooks.Upgrade(context.Background())); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if err := st.RememberFile(context.Background(), s.holdCopy); err != nil {

@@ -66,6 +66,7 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
+	s.Kinds.AddLists(s.Webhooks.AttemptList)
 	return st.UseShapes(context.Background(), s.shapedTables()...)
 }
 

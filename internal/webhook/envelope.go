@@ -25,12 +25,14 @@ type Envelope struct {
 
 // envelope builds the envelope of an event. The id of the event contains its time.
 func envelope(event uuid.UUID, trigger string, org uuid.UUID, detail eventDetail, data []byte) Envelope {
-	sec, nsec := event.Time().UnixTime()
 	return Envelope{
-		ID: event, TriggerKey: trigger, CreatedAt: shape.At(time.Unix(sec, nsec)), OrgID: org,
+		ID: event, TriggerKey: trigger, CreatedAt: shape.At(timeOf(event)), OrgID: org,
 		UserID: uuid.NullUUID{UUID: detail.User, Valid: detail.User != uuid.Nil}, Changed: detail.Changed, Data: data,
 	}
 }
+
+// timeOf returns the time at which an id was made.
+func timeOf(id uuid.UUID) time.Time { return time.Unix(id.Time().UnixTime()) }
 
 // eventDetail is what an event says beside its object. Redelivery needs it after the delivery is
 // gone, so it is also stored with each attempt.

@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -44,22 +43,6 @@ func (c failureClass) text(code int) shape.Text {
 		return shape.Text("http_" + status + ": the endpoint answered with status " + status)
 	}
 	return shape.Text(string(c) + ": " + words)
-}
-
-// formerErrors are the errors that earlier versions stored for dnsFailure.
-var formerErrors = [][]byte{
-	[]byte(`"dns: the host name could not be resolved"`),
-	[]byte(`"blocked_address: the host resolves to an address that deliveries may not use"`),
-}
-
-// withCurrentError returns the JSON of a stored attempt with the error that this version would store.
-func withCurrentError(attempt []byte) []byte {
-	for _, former := range formerErrors {
-		if bytes.Contains(attempt, former) {
-			return bytes.Replace(attempt, former, []byte(`"`+dnsFailure.text(0)+`"`), 1)
-		}
-	}
-	return attempt
 }
 
 // classifyStatus returns the class of an answer; empty for success.

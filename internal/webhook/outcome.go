@@ -40,12 +40,13 @@ func (o *outcome) succeeded() bool { return o.class == "" }
 // gone reports whether the endpoint wants no further deliveries.
 func (o *outcome) gone() bool { return o.code == http.StatusGone }
 
-func (o *outcome) attempt(id uuid.UUID, now time.Time, number int) Attempt {
-	d := &o.delivery.Record
+// attempt returns the attempt to make the delivery d.
+func (o *outcome) attempt(tx *store.Tx, d *delivery) Attempt {
 	a := Attempt{
-		ID: id, SubscriptionID: d.Subscription, SourceEventID: d.Event.String(), TriggerKey: d.Trigger, Attempt: number,
-		Status: Succeeded, DurationMS: int(o.duration.Milliseconds()), CreatedAt: shape.At(now),
+		ID: tx.NewID(), SubscriptionID: d.Subscription, SourceEventID: d.Event, TriggerKey: d.Trigger, Attempt: d.Attempts,
+		Status: Succeeded, DurationMS: int(o.duration.Milliseconds()), CreatedAt: shape.At(tx.Now()),
 		ResponseCode: shape.Number{Float: float64(o.code), Valid: o.code != 0},
+		about:        subject{d.Object, d.eventDetail},
 	}
 	if !o.succeeded() {
 		a.Status, a.Error = Failed, o.class.text(o.code)
@@ -57,24 +58,17 @@ func (o *outcome) attempt(id uuid.UUID, now time.Time, number int) Attempt {
 // queue, and the health of the subscription.
 func (w *Webhooks) record(ctx context.Context, org, subscription uuid.UUID, outcomes []outcome) error {
 	return w.store.Update(ctx, org, store.Actor{Operation: "webhook.deliver"}, func(tx *store.Tx) error {
-		old, err := w.counters.Get(tx, subscription)
-		if err != nil {
-			return err
-		}
 		to, err := w.Subscriptions.Get(tx, subscription)
 		if err != nil && fault.CodeOf(err) != fault.NotFound { // NotFound: deleted while the attempts were in flight
 			return err
 		}
-		exists, t := err == nil, old.Record
+		exists := err == nil
 		for i := range outcomes {
-			if err := w.recordOutcome(tx, &t, to.Record.URL, &outcomes[i]); err != nil {
+			if err := w.recordOutcome(tx, to.Record.URL, &outcomes[i]); err != nil {
 				return fmt.Errorf("delivery %s: %w", outcomes[i].delivery.ID, err)
 			}
 		}
-		if err := w.ensureExpireJob(tx, subscription, &t); err != nil {
-			return err
-		}
-		if _, err := w.counters.Update(tx, old, t, nil); err != nil || !exists {
+		if err := w.scheduleExpiry(tx); err != nil || !exists {
 			return err
 		}
 		if err := w.storeBackOff(tx, subscription, to.Record.URL, outcomes); err != nil {
@@ -89,7 +83,7 @@ func (w *Webhooks) record(ctx context.Context, org, subscription uuid.UUID, outc
 
 // recordOutcome stores one attempt and updates its delivery. url is the current URL of the
 // subscription.
-func (w *Webhooks) recordOutcome(tx *store.Tx, t *attemptCounters, url string, o *outcome) error {
+func (w *Webhooks) recordOutcome(tx *store.Tx, url string, o *outcome) error {
 	d := o.delivery.Record
 	current, err := w.deliveries.Get(tx, o.delivery.ID)
 	exists := err == nil
@@ -100,8 +94,8 @@ func (w *Webhooks) recordOutcome(tx *store.Tx, t *attemptCounters, url string, o
 		d = current.Record
 	}
 	d.Attempts++
-	a := o.attempt(tx.NewID(), tx.Now(), d.Attempts)
-	if err := w.attempts.add(tx, t, a, subject{d.Object, d.eventDetail}, o.delivery.ID); err != nil || !exists {
+	a := o.attempt(tx, &d)
+	if _, err := w.attempts.Insert(tx, a.ID, a); err != nil || !exists {
 		return err
 	}
 	if d.Asked != o.delivery.Record.Asked { // redelivery was requested while the attempt was in flight

@@ -12,14 +12,11 @@ import (
 // Portions returns what exports of an organization take along, besides the kinds.
 func (w *Webhooks) Portions() []store.Portion {
 	const left = "deliveries belong to the installation that makes them"
-	portions := []store.Portion{
+	return []store.Portion{
 		{Counter: w.settings, Left: left}, {Table: w.newEvents, Left: left}, {Table: w.deliveries, Left: left},
-		{Table: w.counters, Left: left}, {Parts: w.events, Left: left}, {Parts: w.pending, Left: left}, {Parts: w.backOffs, Left: left},
+		{Table: w.attempts, Left: left}, {Table: w.deleted, Left: left}, {Parts: w.formerAttempts, Left: left},
+		{Parts: w.events, Left: left}, {Parts: w.pending, Left: left}, {Parts: w.backOffs, Left: left}, {Parts: w.expiry, Left: left},
 	}
-	for _, parts := range []*store.Parts{w.attempts.all, w.attempts.succeeded, w.attempts.failed, w.attempts.byEvent} {
-		portions = append(portions, store.Portion{Parts: parts, Left: left})
-	}
-	return portions
 }
 
 // Arrived pauses the subscriptions of an organization that was imported, because their secrets stayed behind: they send

@@ -40,36 +40,32 @@ func (w *Webhooks) Redeliver(tx *store.Tx, subscription, attempt uuid.UUID) (Que
 	if _, err := w.mustBeActive(tx, subscription); err != nil {
 		return Queued{}, err
 	}
-	about, rec, err := w.find(tx, subscription, attempt)
+	doc, err := w.attempts.Get(tx, attempt)
+	if err == nil && doc.Record.SubscriptionID != subscription {
+		err = fault.ErrNotFound
+	}
 	if err != nil {
 		return Queued{}, err
 	}
-	return w.redeliver(tx, subscription, about, rec)
+	return w.redeliver(tx, &doc.Record)
 }
 
-func (w *Webhooks) redeliver(tx *store.Tx, subscription uuid.UUID, about subject, rec Attempt) (Queued, error) {
-	event, err := uuid.Parse(rec.SourceEventID)
+func (w *Webhooks) redeliver(tx *store.Tx, a *Attempt) (Queued, error) {
+	later, err := w.later(tx, a)
 	if err != nil {
 		return Queued{}, err
 	}
 	d := delivery{
-		Subscription: subscription, Event: event, Trigger: rec.TriggerKey, Object: about.object, Attempts: rec.Attempt,
-		eventDetail: about.eventDetail,
+		Subscription: a.SubscriptionID, Event: a.SourceEventID, Trigger: a.TriggerKey, Object: a.about.Object,
+		Attempts: a.Attempt + later, eventDetail: a.about.eventDetail,
 	}
-	for { // find the number of the last attempt
-		v, err := w.attempts.byEvent.Get(tx, deliveryID(event, subscription), uint32(d.Attempts+1))
-		if v == nil && err == nil { // the only error is damage
-			break
-		}
-		d.Attempts++
-	}
-	if err := w.endBackOff(tx, subscription); err != nil {
+	if err := w.endBackOff(tx, a.SubscriptionID); err != nil {
 		return Queued{}, err
 	}
 	if d.Data, err = w.render(tx, &d); err != nil {
 		return Queued{}, err
 	}
-	waiting, err := w.deliveries.Get(tx, deliveryID(event, subscription))
+	waiting, err := w.deliveries.Get(tx, a.delivery())
 	switch {
 	case err == nil: // still pending: start its retry schedule again
 		d.Due, d.Asked = tx.Now().UnixMilli(), waiting.Record.Asked+1
@@ -77,7 +73,7 @@ func (w *Webhooks) redeliver(tx *store.Tx, subscription uuid.UUID, about subject
 	case fault.CodeOf(err) == fault.NotFound:
 		_, err = w.enqueue(tx, d)
 	}
-	return Queued{event}, err
+	return Queued{a.SourceEventID}, err
 }
 
 // render returns the current data of an event: its object, or a Gone if it was deleted.

@@ -1,8 +1,6 @@
 package webhook
 
 import (
-	"errors"
-
 	"github.com/google/uuid"
 
 	"prospector/internal/shape"
@@ -32,68 +30,45 @@ func (w *Webhooks) RedeliverFailed(tx *store.Tx, subscription uuid.UUID, in Rede
 	if _, err := w.mustBeActive(tx, subscription); err != nil {
 		return Redelivered{}, err
 	}
-	numbers, err := w.givenUp(tx, subscription, in)
+	all, err := w.givenUp(tx, subscription, in)
 	if err != nil {
 		return Redelivered{}, err
 	}
-	now := numbers[max(0, len(numbers)-maxRedelivered):]
-	result := Redelivered{Queued: len(now), Remaining: len(numbers) - len(now)}
-	for i := len(now) - 1; i >= 0 && !in.DryRun; i-- {
-		about, rec, err := w.attempts.decode(tx, subscription, now[i])
-		if err != nil {
-			return result, err
+	now := all[:min(len(all), maxRedelivered)]
+	for i := range now {
+		if in.DryRun {
+			break
 		}
-		if _, err := w.redeliver(tx, subscription, about, rec); err != nil {
-			return result, err
+		if _, err := w.redeliver(tx, &now[i]); err != nil {
+			return Redelivered{}, err
 		}
 	}
-	return result, nil
+	return Redelivered{Queued: len(now), Remaining: len(all) - len(now)}, nil
 }
 
-// givenUp returns the numbers of the last attempts of events that are no longer tried, newest first.
-func (w *Webhooks) givenUp(tx *store.Tx, subscription uuid.UUID, in RedeliverFailedBody) (numbers []uint32, err error) {
-	doc, err := w.counters.Get(tx, subscription)
+// givenUp returns the last attempts of events that are no longer tried, oldest first.
+func (w *Webhooks) givenUp(tx *store.Tx, subscription uuid.UUID, in RedeliverFailedBody) (last []Attempt, err error) {
+	var ids []uuid.UUID
+	err = w.attempts.Range(tx, byFailed, dueKey(subscription, max(0, in.Since.Milli())), func(key []byte, id uuid.UUID) bool {
+		if uuid.UUID(key[:16]) != subscription {
+			return false
+		}
+		ids = append(ids, id)
+		return true
+	})
 	if err != nil {
 		return nil, err
 	}
-	failed := w.attemptsWithStatus(tx, subscription, doc.Record, Failed)
-	for i := range failed.count {
-		number, err := failed.number(i)
-		var rec Attempt
-		if err == nil {
-			_, rec, err = w.attempts.decode(tx, subscription, number)
+	err = w.attempts.Each(tx, ids, func(d store.Doc[Attempt]) error {
+		a := d.Record
+		if in.TriggerKey != "" && a.TriggerKey != string(in.TriggerKey) || w.deliveries.Has(tx, a.delivery()) {
+			return nil
 		}
-		if errors.Is(err, store.ErrDamaged) {
-			continue
+		later, err := w.later(tx, &a)
+		if err == nil && later == 0 {
+			last = append(last, a)
 		}
-		if err != nil {
-			return nil, err
-		}
-		if rec.CreatedAt.Std().Before(in.Since.Std()) {
-			break
-		}
-		if in.TriggerKey != "" && rec.TriggerKey != string(in.TriggerKey) {
-			continue
-		}
-		isLast, err := w.isLastAttempt(tx, rec)
-		if err != nil {
-			return nil, err
-		}
-		if isLast {
-			numbers = append(numbers, number)
-		}
-	}
-	return numbers, nil
-}
-
-// isLastAttempt reports whether no attempt of the event follows or will follow.
-func (w *Webhooks) isLastAttempt(tx *store.Tx, rec Attempt) (bool, error) {
-	event, err := uuid.Parse(rec.SourceEventID)
-	if err != nil {
-		return false, err
-	}
-	delivery := deliveryID(event, rec.SubscriptionID)
-	later, err := w.attempts.byEvent.Get(tx, delivery, uint32(rec.Attempt+1))
-	// The only error is that the number of the attempt that follows is damaged.
-	return later == nil && err == nil && !w.deliveries.Has(tx, delivery), nil
+		return err
+	})
+	return last, err
 }

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/internal/fault"
 	"prospector/store"
 )
 
@@ -92,95 +92,77 @@ func (w *Webhooks) forEachPending(
 	return len(ids) == maxPerTransaction, err
 }
 
-// ensureExpireJob schedules the job that deletes the old attempts of a subscription, unless it is
-// scheduled already or not needed.
-func (w *Webhooks) ensureExpireJob(tx *store.Tx, subscription uuid.UUID, t *attemptCounters) error {
-	if t.Expiring || t.All.count() == 0 && !t.DeletedAt.Valid() {
-		return nil
-	}
-	t.Expiring = true
-	_, err := tx.Enqueue(expireKind, tx.Now().Add(min(w.Retention, maxExpireDelay)), jobPayload{Subscription: subscription})
-	return err
+// scheduleExpiry schedules the job that deletes the old attempts of the organization, unless it is scheduled.
+func (w *Webhooks) scheduleExpiry(tx *store.Tx) error {
+	return tx.EnqueueOnce(w.expiry, 0, expireKind, tx.Now().Add(min(w.Retention, maxExpireDelay)))
 }
 
-// expireJob deletes the attempts of a subscription that are older than the retention time. It
-// deletes the counters of a deleted subscription with its last attempt.
+// expireJob deletes the attempts of an organization that are older than the retention time, and what is known of
+// subscriptions that were deleted before it.
 func (w *Webhooks) expireJob(ctx context.Context, job store.Job) error {
-	return w.runInBatches(ctx, job, func(tx *store.Tx, subscription uuid.UUID) (more bool, err error) {
-		old, err := w.counters.Get(tx, subscription)
-		if fault.CodeOf(err) == fault.NotFound {
+	return w.runInBatches(ctx, job, func(tx *store.Tx, _ uuid.UUID) (more bool, err error) {
+		next, more, err := w.expire(tx)
+		if err != nil || more {
+			return more, err
+		}
+		isOnly := bytes.Equal(w.expiry.Readable(tx, tx.Org(), 0), job.ID[:]) // up to format 9 each subscription had one
+		switch {
+		case !isOnly:
+			return false, tx.Done(job.ID)
+		case next.IsZero():
+			w.expiry.Put(tx, tx.Org(), 0, nil)
 			return false, tx.Done(job.ID)
 		}
-		if err != nil {
-			return false, err
-		}
-		t := old.Record
-		next, more, err := w.expire(tx, subscription, &t)
-		if err != nil {
-			return false, err
-		}
-		switch {
-		case more:
-		case !next.IsZero():
-			err = tx.Reschedule(job.ID, next, 0)
-		case t.DeletedAt.Valid():
-			return false, errors.Join(w.counters.Delete(tx, old), tx.Done(job.ID))
-		default:
-			t.Expiring = false
-			err = tx.Done(job.ID)
-		}
-		if err != nil {
-			return false, err
-		}
-		_, err = w.counters.Update(tx, old, t, nil)
-		return more, err
+		return false, tx.Reschedule(job.ID, w.nextExpireRun(tx, next), 0)
 	})
 }
 
-// expire deletes one batch of old attempts. If more is false, next is when to run again; zero if
-// nothing is left.
-func (w *Webhooks) expire(tx *store.Tx, subscription uuid.UUID, t *attemptCounters) (next time.Time, more bool, err error) {
+// expire deletes one batch of old attempts. If more is false, next is when there are others; zero if nothing is left.
+func (w *Webhooks) expire(tx *store.Tx) (next time.Time, more bool, err error) {
+	from := uuid.UUID{}
 	for range maxPerTransaction {
-		if t.All.count() == 0 {
-			if ends := t.DeletedAt.Std().Add(w.Retention); t.DeletedAt.Valid() && tx.Now().Before(ends) {
-				return w.nextExpireRun(tx, ends), false, nil
-			}
-			return time.Time{}, false, nil
+		id, found := w.attempts.First(tx, from)
+		if !found {
+			return w.forgetDeleted(tx, time.Time{})
 		}
-		rec, unreadable, err := w.oldestReadable(tx, subscription, t)
-		if err != nil {
-			return time.Time{}, false, err
+		doc, err := w.attempts.Get(tx, id)
+		ended := doc.Record.CreatedAt.Std()
+		isDamaged := store.IsDamagedRecord(err)
+		if isDamaged {
+			ended, err = timeOf(id), nil
 		}
-		ends := rec.CreatedAt.Std().Add(w.Retention)
-		if unreadable == t.All.count() {
-			ends = tx.Now().Add(w.Retention)
+		if ends := ended.Add(w.Retention); err == nil && tx.Now().Before(ends) {
+			return w.forgetDeleted(tx, ends)
 		}
-		if tx.Now().Before(ends) {
-			return w.nextExpireRun(tx, ends), false, nil
-		}
-		for ; unreadable > 0 && err == nil; unreadable-- {
-			err = w.attempts.removeFirst(tx, t, subscription, w.attempts.statusOfFirst(tx, subscription, t))
-		}
-		if err == nil {
-			err = w.attempts.removeOldest(tx, t, rec)
+		switch {
+		case isDamaged:
+			err = tx.DeleteDamaged(w.attempts.Name(), id)
+		case err == nil:
+			err = w.attempts.Delete(tx, doc)
 		}
 		if err != nil {
 			return time.Time{}, false, err
 		}
+		from = following(id)
 	}
 	return time.Time{}, true, nil
 }
 
-// oldestReadable returns the oldest attempt that is not damaged, and the number of damaged ones before it. Those ended
-// before it did.
-func (w *Webhooks) oldestReadable(tx *store.Tx, subscription uuid.UUID, t *attemptCounters) (rec Attempt, unreadable int, err error) {
-	for ; unreadable < t.All.count(); unreadable++ {
-		_, rec, err = w.attempts.decode(tx, subscription, t.All.First+uint32(unreadable))
-		if !errors.Is(err, store.ErrDamaged) {
-			return rec, unreadable, err
+// forgetDeleted forgets the subscriptions that were deleted a retention time ago. It returns before, or when the next
+// one is to be forgotten if that is sooner.
+func (w *Webhooks) forgetDeleted(tx *store.Tx, before time.Time) (next time.Time, more bool, err error) {
+	next = before
+	err = w.deleted.Scan(tx, func(d store.Doc[deletedSubscription]) (bool, error) {
+		ends := d.Record.DeletedAt.Std().Add(w.Retention)
+		if !tx.Now().Before(ends) {
+			return true, w.deleted.Delete(tx, d)
 		}
-	}
-	return rec, unreadable, nil
+		if next.IsZero() || ends.Before(next) {
+			next = ends
+		}
+		return true, nil
+	})
+	return next, false, err
 }
 
 // minExpireDelay keeps the job from running for every single attempt.

@@ -70,7 +70,7 @@ const (
 func (w *Webhooks) subscriptionRules() record.Rules[Subscription] {
 	return record.Rules[Subscription]{
 		Object: "webhook_subscription", Entity: "subscriptions", Silent: true, ShortHistory: true,
-		Check: w.checkSubscription, Entries: "triggers",
+		Check: w.checkSubscription, Changed: w.endDeliveries, Entries: "triggers",
 		CheckEntry: func(_ *Subscription, at, key string, p *fault.Problems) {
 			if !w.isValidKey(key) {
 				p.Invalid(at, "%s is not a trigger key, object.* or *", shape.Quote(key))
@@ -126,7 +126,6 @@ func (w *Webhooks) Create(
 	})
 	if err == nil {
 		w.settings.Next(tx)
-		_, err = w.counters.Insert(tx, doc.ID, attemptCounters{})
 	}
 	return doc, secret, err
 }
@@ -173,43 +172,28 @@ func (w *Webhooks) Update(
 	return doc, err
 }
 
-// Delete deletes a subscription with its secret and its pending deliveries. Its attempts are kept
+// endDeliveries deletes the pending deliveries of a subscription that was deleted with its secret. Its attempts are kept
 // for the retention time.
-func (w *Webhooks) Delete(tx *store.Tx, id uuid.UUID, cond record.Precondition) error {
-	if err := w.Subscriptions.Delete(tx, id, cond); err != nil {
+func (w *Webhooks) endDeliveries(tx *store.Tx, s, after *Subscription) error {
+	if after != nil {
+		return nil
+	}
+	if _, err := w.deleted.Insert(tx, s.ID, deletedSubscription{shape.At(tx.Now())}); err != nil {
 		return err
 	}
-	old, err := w.counters.Get(tx, id)
-	if err != nil {
+	if err := w.scheduleExpiry(tx); err != nil {
 		return err
 	}
-	t := old.Record
-	t.DeletedAt = shape.At(tx.Now())
-	if err := w.ensureExpireJob(tx, id, &t); err != nil {
+	if err := w.changed(tx, s.ID); err != nil {
 		return err
 	}
-	if _, err := w.counters.Update(tx, old, t, nil); err != nil {
-		return err
-	}
-	if err := w.changed(tx, id); err != nil {
-		return err
-	}
-	_, err = tx.Enqueue(clearKind, tx.Now(), jobPayload{Subscription: id})
+	_, err := tx.Enqueue(clearKind, tx.Now(), jobPayload{Subscription: s.ID})
 	return err
 }
 
-// Restored makes a subscription that was restored from a backup receive events, and keeps its attempts.
+// Restored makes a subscription that was restored from a backup receive events.
 func (w *Webhooks) Restored(tx *store.Tx, id uuid.UUID) error {
-	old, err := w.counters.Get(tx, id)
-	switch {
-	case fault.CodeOf(err) == fault.NotFound:
-		_, err = w.counters.Insert(tx, id, attemptCounters{})
-	case err == nil:
-		t := old.Record
-		t.DeletedAt = shape.Time{}
-		_, err = w.counters.Update(tx, old, t, nil)
-	}
-	if err != nil {
+	if err := w.deleted.DeleteUntyped(tx, id); err != nil && fault.CodeOf(err) != fault.NotFound {
 		return err
 	}
 	return w.changed(tx, id)

@@ -14,7 +14,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,11 +22,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"prospector/internal/apptest"
 	"prospector/internal/service"
-	"prospector/store"
 )
 
 // wire starts an endpoint that writes arbitrary bytes on each connection after it has read a
@@ -227,37 +223,6 @@ func TestWebhookBlocked(t *testing.T) {
 	h.Restart()
 	h.pass(6 * time.Second)
 	h.wantRequests(2, "allowed again")
-}
-
-// TestWebhookFormerErrors checks that attempts of earlier versions, which had two classes for a host without
-// an address that deliveries may use, are shown with the one that is left.
-func TestWebhookFormerErrors(t *testing.T) {
-	h := newWebhookFixture(t, nil)
-	id := h.subscribe(h.org, "http://nowhere.invalid/")
-	h.causeEvents(1)
-	h.Deliver()
-	attempts := store.NewParts("webhook_attempts")
-	for _, former := range []string{
-		"dns: the host name could not be resolved", "blocked_address: the host resolves to an address that deliveries may not use",
-	} {
-		err := h.Store.Update(t.Context(), h.org.ID, store.Actor{}, func(tx *store.Tx) error {
-			stored := map[uint32][]byte{}
-			err := attempts.Scan(tx, uuid.MustParse(id), func(n uint32, value []byte) error {
-				stored[n] = regexp.MustCompile(`"error":"[^"]*"`).ReplaceAll(value, []byte(`"error":"`+former+`"`))
-				return nil
-			})
-			for n, value := range stored {
-				attempts.Put(tx, uuid.MustParse(id), n, value)
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		h.wantTrouble(id, trouble{name: former, text: dnsText})
-	}
-	attempt := h.org.Read.Get(apptest.SubscriptionsPath + "/" + id + "/deliveries").Is(200).Column("id")[0]
-	h.org.Admin.Post(apptest.SubscriptionsPath+"/"+id+"/deliveries/"+attempt+"/redeliver", nil).Is(202)
 }
 
 // TestWebhookEndlessAnswers checks that the body after the status does not affect the result and is

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/index"
 	"prospector/internal/record"
 	"prospector/internal/worker"
 	"prospector/store"
@@ -50,6 +51,7 @@ type Options struct {
 type Webhooks struct {
 	*TriggerRegistry
 	Subscriptions *record.Kind[Subscription]
+	AttemptList   *index.Kind
 	// Sender delivers pending events while it runs.
 	Sender *Sender
 	Options
@@ -63,8 +65,11 @@ type Webhooks struct {
 	events     *store.Parts // data of events that are new or have pending deliveries
 	pending    *store.Parts // number of pending deliveries, by subscription
 	backOffs   *store.Parts // see retry_after.go
-	counters   *store.Table[attemptCounters]
-	attempts   attemptLog
+	attempts   *store.Table[Attempt]
+	deleted    *store.Table[deletedSubscription]
+	expiry     *store.Parts // the id of the expire job of each organization
+
+	formerAttempts *store.Parts // see upgrade.go
 }
 
 // New declares the tables of the package. The sources describe the events that exist.
@@ -80,9 +85,14 @@ func New(st *store.Store, set *record.Set, sources []store.Source, opt Options) 
 		events:     store.NewParts("webhook_events"),
 		pending:    store.NewParts("webhook_pending"),
 		backOffs:   store.NewParts("webhook_rests"),
-		counters:   newAttemptCounters(),
-		attempts:   newAttemptLog(),
+		attempts:   newAttempts(),
+		deleted:    newDeletedSubscriptions(),
+		expiry:     store.NewParts("webhook_expiry"),
+
+		formerAttempts: store.NewParts("webhook_attempts"),
 	}
+	w.AttemptList = index.NewKind("webhook-deliveries", "-created_at", w.attempts, nil)
+	w.AttemptList.ReadOnly = true
 	w.Subscriptions = record.Add(set, w.subscriptionRules())
 	w.active = store.NewDerived(w.settings, w.readActive)
 	var err error
@@ -103,10 +113,8 @@ func (w *Webhooks) Jobs() map[string]worker.Handler {
 // Verify checks the tables of the transaction's organization against their keys, checksums and counters.
 func (w *Webhooks) Verify(tx *store.Tx, report store.Report) error {
 	for _, verify := range []func(*store.Tx, store.Report) error{
-		w.newEvents.Verify, w.deliveries.Verify, w.events.Verify, w.pending.Verify, w.backOffs.Verify, w.counters.Verify,
-		w.verifyAttempts, // writes damaged numbers again
-		w.attempts.all.Verify, w.attempts.succeeded.Verify, w.attempts.failed.Verify, w.attempts.byEvent.Verify,
-		w.verifyPending,
+		w.newEvents.Verify, w.deliveries.Verify, w.events.Verify, w.pending.Verify, w.backOffs.Verify, w.attempts.Verify,
+		w.deleted.Verify, w.expiry.Verify, w.formerAttempts.Verify, w.verifyPending,
 	} {
 		if err := verify(tx, report); err != nil {
 			return err
