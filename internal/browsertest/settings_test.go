@@ -288,6 +288,15 @@ func TestWebhook(t *testing.T) {
 		if body := <-received; !strings.Contains(body, "webhook.test") {
 			t.Errorf("received %s", body)
 		}
+		at := eval[string](b, `location.pathname.replace('/app', '')`)
+		b.click(".tabs a", "Filter and export")
+		b.until(`document.querySelector('h1').innerText.startsWith('Deliveries')`)
+		b.addRule("Trigger key", "is", "webhook.test")
+		b.until(find("main td", "503"))
+		if file := b.export("Export as CSV"); strings.Count(file, "http_503") != 4 || strings.Count(file, "succeeded") != 2 {
+			t.Errorf("the exported attempts are %s", file)
+		}
+		b.visit(at)
 		b.click("button", "Delete…")
 		b.click("dialog button.primary", "Delete the webhook")
 		b.until(`location.pathname === '/app/settings/webhooks' && !` + find("main td", endpoint.URL))

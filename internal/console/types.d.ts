@@ -157,6 +157,7 @@ type Entity = {
   create?: string[];
   empty: string;
   canExport?: boolean;
+  canCount?: boolean; // the values of fields can be counted, also without actions
   actions?: string[];
   links?: [string, string][];
   href?: ''; // the records have no page

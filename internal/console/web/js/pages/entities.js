@@ -154,6 +154,23 @@ export const entities = {
       ],
     },
   ),
+  deliveries: kind(
+    'webhook-deliveries',
+    'Deliveries',
+    'delivery',
+    ['created_at', 'trigger_key', 'status', 'attempt', 'response_code', 'error', 'duration_ms'],
+    'Nothing was delivered yet.',
+    {
+      path: '/settings/webhooks/deliveries',
+      href: '',
+      canExport: true,
+      canCount: true,
+      quick: [
+        ['All', ''],
+        ['Failed', 'f=status:is:failed'],
+      ],
+    },
+  ),
   tasks: kind(
     'tasks',
     'Tasks',

@@ -537,7 +537,7 @@ function view(model) {
     <div class="toolbar">
       ${kind.quick && quickViews(model)}
       ${filterBar({
-        entity: kind.actions && kind.entity,
+        entity: kind.actions || kind.canCount ? kind.entity : undefined,
         view: () => model.view,
         fields: model.schema.fields,
         onChange: (rules, where) => model.change({ rules, where }),

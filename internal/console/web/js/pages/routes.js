@@ -39,5 +39,6 @@ export const routes = [
   ['/settings/trash', async () => (await import('./clean.js')).trashPage],
   ['/settings', async () => (await import('./settings.js')).settingsPage],
   ['/settings/:part', async () => (await import('./settings.js')).settingsPage],
+  ['/settings/webhooks/deliveries', async () => (await import('./list.js')).listPage('deliveries')],
   ['/settings/webhooks/:id', async () => (await import('./settings.js')).webhookPage],
 ];

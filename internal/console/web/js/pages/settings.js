@@ -632,6 +632,7 @@ export const webhookPage = {
       ${tabs([
         ['All attempts', at, !filter],
         ['Failed', `${at}?status=failed`, filter === 'failed'],
+        ['Filter and export', `/settings/webhooks/deliveries?f=subscription_id:is:${s.id}`, false],
       ])}
       ${
         attempts.data.length === 0
