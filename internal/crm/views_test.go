@@ -46,7 +46,7 @@ func TestViews(t *testing.T) {
 	org.Admin.Delete("/v1/fields/" + field).Is(204)
 	apptest.Shows(t, org.Write.Patch("/v1/views/"+view, `{"name": "VPs"}`).Is(200), `{"data.name": "VPs", "data.columns.1": "custom_field_tier"}`)
 	apptest.Shows(t, org.Read.Post("/v1/views/list", `{"filters": [{"field": "entity", "condition": "is", "value": "contacts"}]}`).Is(200), `{"pagination.total_count": 1}`)
-	apptest.Shows(t, org.Read.Post("/v1/views/list", `{}`).Is(200), `{"pagination.total_count": 13}`)
+	apptest.Shows(t, org.Read.Post("/v1/views/list", `{}`).Is(200), `{"pagination.total_count": 14}`)
 }
 
 // TestAccountViewsAreViews checks that views of accounts are the same records at both paths, and that
