@@ -75,7 +75,7 @@ type endpoint struct {
 // send makes one attempt to deliver.
 func (s *Sender) send(ctx context.Context, org uuid.UUID, to endpoint, doc store.Doc[delivery]) (o outcome) {
 	o.delivery, o.url = doc, to.url
-	o.delivery.Record.Data = nil // not needed to record the outcome, which may take a while
+	o.delivery.Record.data = nil // not needed to record the outcome, which may take a while
 	ctx, cancel := context.WithTimeout(ctx, s.webhooks.Timeout)
 	defer cancel()
 	req, err := s.request(ctx, org, to, &doc.Record)
@@ -135,7 +135,7 @@ func (s *Sender) request(ctx context.Context, org uuid.UUID, to endpoint, d *del
 	if err != nil {
 		return nil, err
 	}
-	body := slices.Concat(head[:len(head)-len(dataPlaceholder)-1], d.Data, []byte("}")) // the data is valid JSON already
+	body := slices.Concat(head[:len(head)-len(dataPlaceholder)-1], d.data, []byte("}")) // the data is valid JSON already
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err

@@ -30,6 +30,8 @@ type delivery struct {
 	early
 
 	eventDetail
+
+	data []byte // what is sent: Data, or that of the event
 }
 
 // byDue is the key that orders deliveries by subscription and due time.
@@ -74,12 +76,10 @@ func (w *Webhooks) enqueue(tx *store.Tx, d delivery) (waiting int, err error) {
 	return waiting, w.disable(tx, doc, doc.Record, backlog)
 }
 
-// remove deletes a delivery and, with the last one of an event, the data of the event.
+// remove deletes a delivery and, with the last one of an event, the data of the event. The caller counts the pending
+// deliveries.
 func (w *Webhooks) remove(tx *store.Tx, doc store.Doc[delivery]) error {
 	if err := w.deliveries.Delete(tx, doc); err != nil {
-		return err
-	}
-	if _, err := w.addPending(tx, doc.Record.Subscription, -1); err != nil {
 		return err
 	}
 	event := doc.Record.Event
@@ -95,7 +95,7 @@ func (w *Webhooks) remove(tx *store.Tx, doc store.Doc[delivery]) error {
 
 // addPending adds to the number of pending deliveries of a subscription and returns the new number.
 func (w *Webhooks) addPending(tx *store.Tx, subscription uuid.UUID, by int) (waiting int, err error) {
-	if waiting, err = w.pendingOf(tx, subscription); err == nil {
+	if waiting, err = w.pendingOf(tx, subscription); err == nil && by != 0 {
 		waiting += by
 		w.pending.Put(tx, subscription, 0, binary.BigEndian.AppendUint64(nil, uint64(waiting)))
 	}
@@ -135,14 +135,13 @@ func (w *Webhooks) due(tx *store.Tx, subscription uuid.UUID, limit int, taken ma
 	for _, id := range ids {
 		taken[id] = true
 		doc, failed := w.deliveries.Get(tx, id)
-		if failed == nil && doc.Record.Data == nil {
-			doc.Record.Data, failed = w.data(tx, doc.Record.Event)
+		if doc.Record.data = doc.Record.Data; failed == nil && doc.Record.data == nil {
+			doc.Record.data, failed = w.data(tx, doc.Record.Event)
 		}
 		if failed != nil {
 			err = errors.Join(err, failed)
 			continue
 		}
-		doc.JSON = nil // the record is sufficient
 		due = append(due, doc)
 	}
 	return due, more, next, err

@@ -62,11 +62,14 @@ func (w *Webhooks) record(ctx context.Context, org, subscription uuid.UUID, outc
 		if err != nil && fault.CodeOf(err) != fault.NotFound { // NotFound: deleted while the attempts were in flight
 			return err
 		}
-		exists := err == nil
+		exists, before := err == nil, w.deliveries.Count(tx)
 		for i := range outcomes {
 			if err := w.recordOutcome(tx, to.Record.URL, &outcomes[i]); err != nil {
 				return fmt.Errorf("delivery %s: %w", outcomes[i].delivery.ID, err)
 			}
+		}
+		if _, err := w.addPending(tx, subscription, w.deliveries.Count(tx)-before); err != nil {
+			return err
 		}
 		if err := w.scheduleExpiry(tx); err != nil || !exists {
 			return err
@@ -85,7 +88,7 @@ func (w *Webhooks) record(ctx context.Context, org, subscription uuid.UUID, outc
 // subscription.
 func (w *Webhooks) recordOutcome(tx *store.Tx, url string, o *outcome) error {
 	d := o.delivery.Record
-	current, err := w.deliveries.Get(tx, o.delivery.ID)
+	current, err := w.deliveries.Reload(tx, o.delivery)
 	exists := err == nil
 	if err != nil && fault.CodeOf(err) != fault.NotFound {
 		return err

@@ -35,7 +35,11 @@ type jobPayload struct {
 // clearJob deletes the pending deliveries of a deleted subscription, one batch per transaction.
 func (w *Webhooks) clearJob(ctx context.Context, job store.Job) error {
 	return w.runInBatches(ctx, job, func(tx *store.Tx, subscription uuid.UUID) (more bool, err error) {
-		if more, err = w.forEachPending(tx, subscription, 0, w.remove); err != nil || more {
+		before := w.deliveries.Count(tx)
+		if more, err = w.forEachPending(tx, subscription, 0, w.remove); err == nil {
+			_, err = w.addPending(tx, subscription, w.deliveries.Count(tx)-before)
+		}
+		if err != nil || more {
 			return more, err
 		}
 		_, err = w.pending.Delete(tx, subscription, 0, 1)
