@@ -118,20 +118,20 @@ func (c *call) errorResponse(err error) response {
 	var f *fault.Error
 	if errors.Is(err, context.Canceled) && c.request.Context().Err() != nil {
 		f = fault.New(fault.Unavailable, "the client disconnected before the request was processed")
-	} else if !errors.As(err, &f) {
+	} else if isDamaged := errors.Is(err, store.ErrDamaged); isDamaged || !errors.As(err, &f) {
 		attrs := []any{"request_id", c.requestID, "operation", c.opName(), "error", err}
 		var panicked interface{ Stack() string }
 		if errors.As(err, &panicked) {
 			attrs = append(attrs, "stack", panicked.Stack())
 		}
 		c.api.Log.Error("request failed", attrs...)
-		f = c.internal()
-		var damaged *store.DamagedRecord
 		switch isPublic := c.op == nil || c.op.Access == Public; {
-		case errors.As(err, &damaged) && !isPublic: // the public learns no ids
-			f = damaged.Fault()
-		case errors.Is(err, store.ErrDamaged) && panicked == nil:
+		case store.IsDamagedRecord(err) && !isPublic: // the public learns no ids
+			errors.As(err, &f)
+		case isDamaged && panicked == nil:
 			f = fault.New(fault.Damaged, "data that the request needs is damaged and cannot be read; the server log has details under request id %s", c.requestID)
+		default:
+			f = c.internal()
 		}
 	}
 	row := errorRowOf(f.Code)

@@ -34,8 +34,8 @@ func (e *DamagedRecord) Error() string { return fmt.Sprintf("%s %s: %v", e.Table
 
 func (e *DamagedRecord) Unwrap() error { return e.cause }
 
-// Fault returns the error that a caller receives.
-func (e *DamagedRecord) Fault() *fault.Error {
+// fault returns the error that a caller receives.
+func (e *DamagedRecord) fault() *fault.Error {
 	if e.isSet {
 		f := fault.New(fault.Damaged, "the data of the record %s in %s is damaged and cannot be read; ask the operator to run 'prospector check'",
 			e.ID, e.Table)
@@ -46,6 +46,28 @@ func (e *DamagedRecord) Fault() *fault.Error {
 		e.ID, e.Table)
 	f.Details = []fault.Detail{{Path: e.Table, Message: "the record is damaged", ID: e.ID.String()}}
 	return f
+}
+
+// As makes a damaged record a refusal, for whom a refused record is no failure.
+func (e *DamagedRecord) As(target any) bool {
+	refused, ok := target.(**fault.Error)
+	if ok {
+		*refused = e.fault()
+	}
+	return ok
+}
+
+// IsGone reports whether a record does not exist or cannot be read.
+func IsGone(err error) bool {
+	return errors.Is(err, ErrDamaged) || fault.CodeOf(err) == fault.NotFound
+}
+
+// ExceptDamaged returns nil for the damage of a single record, for who goes on without it.
+func ExceptDamaged(err error) error {
+	if IsDamagedRecord(err) {
+		return nil
+	}
+	return err
 }
 
 // IsDamagedRecord reports whether an error is about one record. Other damage, such as that of a tombstone,

@@ -3,7 +3,6 @@ package bulk
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -190,20 +189,14 @@ func tryGroup(tx *store.Tx, o *operation.Operation, target *Target, stored []byt
 
 // count counts what became of a record. What it refuses is a problem.
 func count(o *operation.Operation, changed bool, id uuid.UUID, err error) error {
-	var refused *fault.Error
-	var damaged *store.DamagedRecord
-	switch {
-	case err == nil && changed:
-		o.Changed++
-	case err == nil:
-	case errors.As(err, &refused) && refused.Code != fault.Unavailable:
+	if refused := fault.Refusal(err); refused != nil {
 		addProblem(o, refused, id)
-	case errors.As(err, &damaged):
-		addProblem(o, damaged.Fault(), id)
-	default:
-		return err
+		return nil
 	}
-	return nil
+	if err == nil && changed {
+		o.Changed++
+	}
+	return err
 }
 
 // addProblem counts a record that could not be changed.

@@ -111,6 +111,15 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
+// Refusal returns the refusal of a record, or nil if err concerns more than the record.
+func Refusal(err error) *Error {
+	var refused *Error
+	if errors.As(err, &refused) && refused.Code != Unavailable {
+		return refused
+	}
+	return nil
+}
+
 // maxDetails is the number of problems that a response lists. Without it, a hostile body could
 // cause a response larger than itself.
 const maxDetails = 1000

@@ -307,7 +307,7 @@ func (i *Identity) endStale(tx *store.Tx, user uuid.UUID) error {
 	}
 	for _, id := range ids {
 		if !keep[id] {
-			if err := i.EndSession(tx, user, id); err != nil && !store.IsDamagedRecord(err) {
+			if err := store.ExceptDamaged(i.EndSession(tx, user, id)); err != nil {
 				return err
 			}
 		}

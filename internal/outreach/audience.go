@@ -302,7 +302,7 @@ func (o *Outreach) ForgetContact(tx *store.Tx, contact uuid.UUID) error {
 			return err
 		}
 		doc, err := o.Audiences.Get(tx, id)
-		if fault.CodeOf(err) == fault.NotFound || store.IsDamagedRecord(err) { // it is in the trash, or its members are still being dropped
+		if store.IsGone(err) { // it is in the trash, or its members are still being dropped
 			continue
 		}
 		if err != nil {

@@ -154,12 +154,7 @@ func (k *Kind[T]) Batch(tx *store.Tx, items []Item[T], match string) ([]Outcome,
 			o.ID, o.Created, err = k.put(tx, &items[i], match)
 			return err
 		})
-		var damaged *store.DamagedRecord
-		switch {
-		case err == nil || errors.As(err, &o.Err):
-		case errors.As(err, &damaged):
-			o.Err = damaged.Fault()
-		default:
+		if err != nil && !errors.As(err, &o.Err) {
 			return nil, err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/internal/fault"
 	"prospector/store"
 )
 
@@ -28,7 +27,7 @@ func (k *Kind[T]) isOperation(tx *store.Tx, id uuid.UUID) (bool, error) {
 		return false, nil
 	}
 	doc, err := k.Table.Get(tx, id)
-	if fault.CodeOf(err) == fault.NotFound || store.IsDamagedRecord(err) {
+	if store.IsGone(err) {
 		return false, nil
 	}
 	if err != nil {

@@ -248,7 +248,7 @@ func (k *kind) lastForm(tx *store.Tx, id uuid.UUID) ([]byte, error) {
 		return nil, nil
 	}
 	doc, err := k.merged.Get(tx, id)
-	if err != nil && (fault.CodeOf(err) == fault.NotFound || store.IsDamagedRecord(err)) {
+	if err != nil && (store.IsGone(err)) {
 		err = nil
 	}
 	return doc.Record.Original, err

@@ -76,14 +76,11 @@ func (im *Importer) write(tx *store.Tx, item *importItem, row *rows.Row, o *rows
 		attempt := &attempt{Importer: im, tx: tx, item: item, known: known, dropped: o.Dropped}
 		err := tx.Try(attempt.run)
 		var refused *fault.Error
-		var damaged *store.DamagedRecord
 		switch {
 		case err == nil:
 			o.ID, o.Added, o.Dropped, o.KeptOptOut = attempt.id, attempt.added, attempt.dropped, attempt.keptOptOut
 			o.Changes, o.Updated, o.Unchanged = attempt.changes, len(attempt.changes) > 0, !attempt.added && len(attempt.changes) == 0
 			return nil
-		case errors.As(err, &damaged):
-			refused = damaged.Fault()
 		case !errors.As(err, &refused):
 			return err
 		}

@@ -3,7 +3,6 @@ package record
 import (
 	"github.com/google/uuid"
 
-	"prospector/internal/fault"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -84,7 +83,7 @@ func (k *Kind[T]) ForceMerge(tx *store.Tx, into uuid.UUID, ids []uuid.UUID) erro
 
 func (k *Kind[T]) force(tx *store.Tx, id uuid.UUID, by uuid.NullUUID) error {
 	doc, err := k.Table.Get(tx, id)
-	if fault.CodeOf(err) == fault.NotFound || store.IsDamagedRecord(err) {
+	if store.IsGone(err) {
 		return nil
 	}
 	if err != nil {

@@ -77,7 +77,7 @@ func (s *Set) ForgetOriginals(tx *store.Tx, entity string, operation uuid.UUID, 
 	}
 	for _, id := range ids {
 		doc, err := k.merged.Get(tx, id)
-		if fault.CodeOf(err) == fault.NotFound || store.IsDamagedRecord(err) || err == nil && doc.Record.Kept.Operation != operation {
+		if store.IsGone(err) || err == nil && doc.Record.Kept.Operation != operation {
 			continue
 		}
 		if err != nil {

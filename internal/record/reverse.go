@@ -173,19 +173,6 @@ func (s *Set) ofTable(table string) *kind {
 	return nil
 }
 
-// refusal returns the refusal of a single record, or the error if it concerns more than the record.
-func refusal(err error) (*fault.Error, error) {
-	var refused *fault.Error
-	var damaged *store.DamagedRecord
-	switch {
-	case errors.As(err, &damaged):
-		return damaged.Fault(), nil
-	case errors.As(err, &refused) && refused.Code != fault.Unavailable:
-		return refused, nil
-	}
-	return nil, err
-}
-
 // lost returns what is to be said about a record that is not there any more.
 func (k *Kind[T]) lost(tx *store.Tx, id uuid.UUID) Reversal {
 	if k.trash.Has(tx, id) || k.merged != nil && k.merged.Has(tx, id) {
@@ -220,9 +207,11 @@ func (k *Kind[T]) takeAway(tx *store.Tx, u *Undoing, id uuid.UUID, isNew bool) (
 		}
 		return k.Delete(tx, id, nil)
 	})
+	if fault.Refusal(err) != nil {
+		return Reversal{InUse: true}, nil
+	}
 	if err != nil {
-		_, err = refusal(err)
-		return Reversal{InUse: true}, err
+		return Reversal{}, err
 	}
 	if u.Dry != nil {
 		u.Dry.gone[id] = true
@@ -276,7 +265,9 @@ func (k *Kind[T]) comeBack(tx *store.Tx, restore func(withoutID bool) (lost []st
 			break
 		}
 	}
-	_, err = refusal(err)
+	if fault.Refusal(err) != nil {
+		err = nil
+	}
 	return Reversal{NotPossible: true}, err
 }
 

@@ -54,8 +54,8 @@ func (k *Kind[T]) revert(
 		if guarded && u.Strict && fault.CodeOf(err) == fault.InUse {
 			return r, err
 		}
-		refused, err := refusal(err)
-		if err != nil {
+		refused := fault.Refusal(err)
+		if refused == nil {
 			return r, err
 		}
 		// What is refused stays as it is. A refusal that names no field concerns all of them.

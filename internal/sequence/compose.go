@@ -6,6 +6,7 @@ import (
 	"prospector/internal/address"
 	"prospector/internal/shape"
 	"prospector/internal/template"
+	"prospector/store"
 )
 
 // composition is the text of an email, and the thread that it belongs to.
@@ -77,7 +78,7 @@ func (r *sequenceRun) leaveThreadOfOtherSender(thread *template.Thread, from *se
 		return nil
 	}
 	doc, err := r.x.engine.messages.Get(r.x.tx, last)
-	if isGone(err) {
+	if store.IsGone(err) {
 		return nil
 	}
 	if err == nil && address.Key(doc.Record.From) != address.Key(from.address.Email) {

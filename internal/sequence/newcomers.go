@@ -334,7 +334,7 @@ func (e *Engine) startNewcomers(tx *store.Tx, audience uuid.UUID, contacts []uui
 			}
 			before := counters.newcomers()
 			for _, contact := range contacts {
-				if err := x.startIn(campaign, contact, how); err != nil && !store.IsDamagedRecord(err) { // the others go on
+				if err := store.ExceptDamaged(x.startIn(campaign, contact, how)); err != nil { // the others go on
 					return err
 				}
 			}

@@ -2,11 +2,9 @@ package sequence
 
 import (
 	"context"
-	"errors"
 
 	"github.com/google/uuid"
 
-	"prospector/internal/fault"
 	"prospector/internal/mail"
 	"prospector/store"
 )
@@ -20,7 +18,7 @@ func (e *Engine) forEachOrganization(ctx context.Context, do ...func(context.Con
 	for _, org := range orgs {
 		for _, f := range do {
 			err := f(ctx, org)
-			if isGone(err) { // the other organizations go on
+			if store.IsGone(err) { // the other organizations go on
 				e.Options.Log.Error("sequences of an organization were not recovered, because a record is damaged or missing",
 					"organization", org, "error", err)
 				continue
@@ -31,11 +29,6 @@ func (e *Engine) forEachOrganization(ctx context.Context, do ...func(context.Con
 		}
 	}
 	return nil
-}
-
-// isGone reports whether a record cannot be read, or does not exist although a key names it, which is damage too.
-func isGone(err error) bool {
-	return errors.Is(err, store.ErrDamaged) || fault.CodeOf(err) == fault.NotFound
 }
 
 // recoverOrganization marks messages whose content was being handed over as unknown, because they
@@ -74,7 +67,7 @@ func (e *Engine) interruptedMessages(tx *store.Tx) (results []result, err error)
 		}
 		for _, id := range ids {
 			doc, err := e.messages.Get(tx, id)
-			if isGone(err) {
+			if store.IsGone(err) {
 				continue // it is not sent either
 			}
 			if err != nil {

@@ -22,7 +22,7 @@ const maxRetrying = 24 * time.Hour
 func (x *engineTx) storeResults(results []result) error {
 	for _, res := range results {
 		doc, err := x.engine.messages.Reload(x.tx, res.message)
-		if isGone(err) { // it is damaged, or the organization was replaced
+		if store.IsGone(err) { // it is damaged, or the organization was replaced
 			continue
 		}
 		if err != nil {
@@ -31,7 +31,7 @@ func (x *engineTx) storeResults(results []result) error {
 		if status := doc.Record.Status; status != MessageQueued && status != MessageSending {
 			continue
 		}
-		if err := x.storeResult(doc, res); err != nil && !store.IsDamagedRecord(err) {
+		if err := store.ExceptDamaged(x.storeResult(doc, res)); err != nil {
 			return err
 		}
 	}

@@ -57,7 +57,7 @@ func (e *Engine) runPendingStopJobs(ctx context.Context, org uuid.UUID) error {
 		}
 		for _, id := range unpackIDs(pending) {
 			job, err := tx.Job(id)
-			if isGone(err) { // it is damaged, or a repair of the store removed it
+			if store.IsGone(err) { // it is damaged, or a repair of the store removed it
 				job, err = checkAllJob(org, id)
 			}
 			if err != nil {
@@ -245,7 +245,7 @@ func (e *Engine) recheckSequences(tx *store.Tx, ids []uuid.UUID, work stopWork) 
 	}
 	return e.withEngine(tx, func(x *engineTx) error {
 		for _, id := range ids {
-			if err := check(x, id); err != nil && !store.IsDamagedRecord(err) { // stopReason is checked before it sends
+			if err := store.ExceptDamaged(check(x, id)); err != nil { // stopReason is checked before it sends
 				return err
 			}
 		}

@@ -94,7 +94,7 @@ func (u *Undos) begin(
 // becomes static with force. It implements record.RestorationHook.
 func (u *Undos) Restore(tx *store.Tx, deletion, id uuid.UUID, force bool, restore func() error) error {
 	target, err := u.operations.Table.Get(tx, deletion)
-	if fault.CodeOf(err) == fault.NotFound || store.IsDamagedRecord(err) {
+	if store.IsGone(err) {
 		return restore()
 	}
 	if err != nil {
