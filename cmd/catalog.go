@@ -142,7 +142,7 @@ func catalogFiles(c *cobra.Command, result *catalogImported) ([]catalogFile, err
 	case 0:
 		return nil, usage("catalog import requires --companies or --people")
 	case 2:
-		err = shareMapping(renamed, &files[0].in, &files[1].in)
+		err = splitMapping(renamed, &files[0].in, &files[1].in)
 	}
 	for i := 0; err == nil && rejects != "" && i < len(files); i++ {
 		name := rejects
@@ -167,9 +167,9 @@ func (f *catalogFile) keepRejects(skipped int, rejects []byte) error {
 	return errors.Join(err, f.rejects.Close())
 }
 
-// shareMapping gives each of two files the columns that are mapped to its fields. A column that is
+// splitMapping gives each of two files the columns that are mapped to its fields. A column that is
 // mapped to a field of both may be missing in one of the files.
-func shareMapping(renamed map[string]string, first, second *admin.CatalogInput) error {
+func splitMapping(renamed map[string]string, first, second *admin.CatalogInput) error {
 	first.Map, second.Map = map[string]string{}, map[string]string{}
 	for column, field := range renamed {
 		_, ofCompanies := catalog.CompanyFields().Targets[field]

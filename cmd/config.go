@@ -17,11 +17,11 @@ var flagSettings = map[string]string{"addr": "addr", "data_dir": "data-dir", "se
 
 // loadConfig reads the settings of a command.
 func loadConfig(c *cobra.Command) (service.Config, error) {
-	return loadConfigOver(c, service.Defaults())
+	return loadConfigWith(c, service.Defaults())
 }
 
-// loadConfigOver reads the settings of a command that has defaults of its own.
-func loadConfigOver(c *cobra.Command, defaults service.Config) (service.Config, error) {
+// loadConfigWith reads the settings of a command that has defaults of its own.
+func loadConfigWith(c *cobra.Command, defaults service.Config) (service.Config, error) {
 	from := service.Sources{Defaults: defaults, Flags: map[string]service.Flag{}}
 	from.File, _ = c.Flags().GetString("config")
 	for key, name := range flagSettings {

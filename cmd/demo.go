@@ -26,7 +26,7 @@ func demoCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			defaults := service.Defaults()
 			defaults.DataDir, defaults.Log.Level, defaults.Sequences.Speed = "./demo-data", "warn", demoSpeed
-			cfg, err := loadConfigOver(c, defaults)
+			cfg, err := loadConfigWith(c, defaults)
 			if err != nil {
 				return err
 			}

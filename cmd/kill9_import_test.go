@@ -100,8 +100,8 @@ func (s *server) onlyImport(key string, is func(fileImport) bool) (m fileImport)
 	return m
 }
 
-func (m fileImport) isOver() bool  { return m.Status != "running" }
-func (m fileImport) hasRows() bool { return m.Rows > 0 }
+func (m fileImport) hasEnded() bool { return m.Status != "running" }
+func (m fileImport) hasRows() bool  { return m.Rows > 0 }
 
 // importedEmails returns the addresses of all contacts. No row may be imported twice.
 func (d *acmePlace) importedEmails() int {
@@ -128,11 +128,11 @@ func TestKill9ImportRun(t *testing.T) {
 	m := d.s.upload(d.key, importRows(killedRows), `{"entity": "contacts", "match_on": "none"}`)
 	kills := 0
 	for seen := 0; kills < soakRounds(t, 3); kills++ {
-		m = d.s.onlyImport(d.key, func(m fileImport) bool { return m.Rows > seen || m.isOver() })
+		m = d.s.onlyImport(d.key, func(m fileImport) bool { return m.Rows > seen || m.hasEnded() })
 		d.s.kill()
 		n := d.importedEmails() // by a command, while no server runs
 		d.s = d.serve()
-		if m.isOver() {
+		if m.hasEnded() {
 			break
 		}
 		if got := d.s.importOf(d.key, m.ID); got.Added < n {
@@ -141,7 +141,7 @@ func TestKill9ImportRun(t *testing.T) {
 		seen = m.Rows
 	}
 	t.Logf("killed %d times", kills)
-	m = d.s.onlyImport(d.key, fileImport.isOver)
+	m = d.s.onlyImport(d.key, fileImport.hasEnded)
 	if m.Status != "completed" || m.Rows != killedRows || m.Added != killedRows*9/10 || m.Skipped != killedRows/10 {
 		t.Errorf("%+v", m)
 	}
@@ -197,7 +197,7 @@ func (d *acmePlace) pipedImport(cut func(running *os.Process)) result {
 func (d *acmePlace) importsNothing() {
 	d.t.Helper()
 	d.served(func(s *server) {
-		m := s.onlyImport(d.key, fileImport.isOver)
+		m := s.onlyImport(d.key, fileImport.hasEnded)
 		if m.Status != "failed" || m.hasRows() || !strings.Contains(m.FailureReason, "the upload was not completed") {
 			d.t.Errorf("%+v", m)
 		}
@@ -342,7 +342,7 @@ func TestShutdownWhileImporting(t *testing.T) {
 		t.Errorf("%d contacts were kept, but the command reports %d", d.importedEmails(), n)
 	}
 	d.s = d.serve()
-	if m := d.s.onlyImport(d.key, fileImport.isOver); m.Status != "completed" || m.Added != killedRows*9/10 || m.Skipped != killedRows/10 {
+	if m := d.s.onlyImport(d.key, fileImport.hasEnded); m.Status != "completed" || m.Added != killedRows*9/10 || m.Skipped != killedRows/10 {
 		t.Errorf("%+v", m)
 	}
 	d.s.stop()
@@ -357,7 +357,7 @@ func TestInterruptedImport(t *testing.T) {
 	t.Parallel()
 	d := newAcmePlace(t, true)
 	d.whileImporting(func(running *os.Process) { _ = running.Signal(os.Interrupt) }).fails(1, "interrupted")
-	m := d.s.onlyImport(d.key, fileImport.isOver)
+	m := d.s.onlyImport(d.key, fileImport.hasEnded)
 	if n := d.importedEmails(); m.Status != "cancelled" || m.Added != n || n == 0 {
 		t.Errorf("%d contacts, %+v", n, m)
 	}

@@ -322,11 +322,11 @@ func (k *researchKills) inspect(ended *server, round int) (held int) {
 		answers := o.answers(service)
 		held += len(answers)
 		for _, r := range o.previews {
-			isOver := !k.isPreparing(s, o, r)
-			if !isOver {
+			hasEnded := !k.isPreparing(s, o, r)
+			if !hasEnded {
 				preparing++
 			}
-			lost += k.inspectAnswers(r, isOver, answers)
+			lost += k.inspectAnswers(r, hasEnded, answers)
 		}
 		if len(answers) > 0 {
 			t.Errorf("the store has %d answers about companies that the model was not asked about", len(answers))
@@ -358,7 +358,7 @@ func (k *researchKills) isPreparing(s *server, o *researchOrg, r *researchPrevie
 // inspectAnswers removes the answers about the companies of a Preview from those in the store, and
 // counts the questions of the last server whose answers are missing. It checks that no question was
 // repeated once its answer was stored.
-func (k *researchKills) inspectAnswers(r *researchPreview, isOver bool, answers map[uuid.UUID]string) (lost int) {
+func (k *researchKills) inspectAnswers(r *researchPreview, hasEnded bool, answers map[uuid.UUID]string) (lost int) {
 	t := k.p.t
 	t.Helper()
 	for company, servers := range k.model.about(r.question) {
@@ -369,7 +369,7 @@ func (k *researchKills) inspectAnswers(r *researchPreview, isOver bool, answers 
 		id := uuid.NewSHA1(uuid.MustParse(r.id), []byte("c"+strings.TrimPrefix(company, "Company ")))
 		found, held := answers[id]
 		delete(answers, id)
-		if kept && !held && !isOver {
+		if kept && !held && !hasEnded {
 			t.Errorf("Preview %s: the answer about %s is missing", r.id, company)
 		}
 		answer, sense := modelAnswer(company)
@@ -379,7 +379,7 @@ func (k *researchKills) inspectAnswers(r *researchPreview, isOver bool, answers 
 		}
 		switch {
 		case kept:
-		case held || isOver:
+		case held || hasEnded:
 			r.kept[company] = k.server
 		case sense && slices.Contains(servers, k.server):
 			lost++

@@ -294,7 +294,7 @@ func TestKill9TAMImport(t *testing.T) {
 	}
 	var now []*importer
 	cut := 0
-	isOver := func() {
+	hasEnded := func() {
 		t.Helper()
 		over := true
 		for i, o := range now {
@@ -335,7 +335,7 @@ func TestKill9TAMImport(t *testing.T) {
 		accepting.Wait()
 		s.ends(-1)
 		p.passesCheck()
-		isOver()
+		hasEnded()
 		s = p.serve()
 	}
 	if cut == 0 && soaking() { // a few kills may all happen between two Imports
@@ -347,7 +347,7 @@ func TestKill9TAMImport(t *testing.T) {
 	}
 	s.stop()
 	s.hasNoErrors()
-	if isOver(); now != nil {
+	if hasEnded(); now != nil {
 		t.Error("the Imports have ended but are not finished")
 	}
 	p.passesCheck()

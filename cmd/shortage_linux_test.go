@@ -268,7 +268,7 @@ func TestShortageOfSpaceForFiles(t *testing.T) {
 		t.Errorf("%d imports are left", n)
 	}
 	m := s.upload(p.key, importRows(100), `{"entity": "contacts"}`)
-	if m = s.onlyImport(p.key, fileImport.isOver); m.Status != "completed" || m.Added != 90 {
+	if m = s.onlyImport(p.key, fileImport.hasEnded); m.Status != "completed" || m.Added != 90 {
 		t.Errorf("%+v", m)
 	}
 	s.stop()

@@ -57,7 +57,7 @@ type Options struct {
 	Undos        *undo.Undos
 	Erasures     *erasure.Erasures
 	Worker       *worker.Worker
-	Lane         *turn.Lane
+	Scheduler    *turn.Scheduler
 	Log          *slog.Logger
 	Version      string
 	// RatePerMinute is the rate limit of organizations without a limit of their own. 0 means no limit.
@@ -184,7 +184,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		var ctx context.Context
-		ctx, c.work = a.Lane.Start(r.Context(), c.org())
+		ctx, c.work = a.Scheduler.Start(r.Context(), c.org())
 		r = r.WithContext(ctx)
 		c.request, sent.work = r, c.work
 	}

@@ -57,7 +57,7 @@ func (a *API) audienceOperations() []Operation {
 		a.updateAudience(),
 		listOperation(k),
 		historyOperation(k),
-		listWithin[crm.Contact](Operation{
+		listSome[crm.Contact](Operation{
 			Name: "list_audience_contacts", Path: contacts + "/list",
 			Summary: "List the contacts of an audience, with filters, search and sorting",
 		}, a.CRM.Contacts.List, (*call).org, func(c *call, all index.Query) (index.Query, error) {
@@ -67,7 +67,7 @@ func (a *API) audienceOperations() []Operation {
 				if err != nil {
 					return nil, err
 				}
-				return o.WithinAudience(tx, id, plan)
+				return o.OnlyMembers(tx, id, plan)
 			}, err
 		}),
 		writeWithLookup(Operation{

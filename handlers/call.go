@@ -215,7 +215,7 @@ func (c *call) done(sent *sentStatus, took time.Duration) {
 	if c.admitted {
 		c.api.concurrency.leave(c.org())
 	}
-	c.api.parseBudget.release(&c.memory)
+	c.api.parseBudget.giveBack(&c.memory)
 	c.api.metrics.inFlight.Dec()
 	c.api.metrics.observe(c, sent, took)
 	c.log(sent.status, took)

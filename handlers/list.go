@@ -22,11 +22,11 @@ func list[T any](o Operation, kind *index.Kind) Operation {
 
 // listOfOrg makes the list operation of a kind in the organization that org returns.
 func listOfOrg[T any](o Operation, kind *index.Kind, org func(*call) uuid.UUID) Operation {
-	return listWithin[T](o, kind, org, func(_ *call, all index.Query) (index.Query, error) { return all, nil })
+	return listSome[T](o, kind, org, func(_ *call, all index.Query) (index.Query, error) { return all, nil })
 }
 
-// listWithin makes a list operation whose query restrict narrows to some of the records.
-func listWithin[T any](o Operation, kind *index.Kind, org func(*call) uuid.UUID, restrict func(*call, index.Query) (index.Query, error)) Operation {
+// listSome makes a list operation whose query restrict narrows to some of the records.
+func listSome[T any](o Operation, kind *index.Kind, org func(*call) uuid.UUID, restrict func(*call, index.Query) (index.Query, error)) Operation {
 	o.Method, o.Access = http.MethodPost, identity.Read
 	o.listKind = kind
 	return withoutTx(o, func(c *call, body listBody) (page[T], error) {
@@ -106,7 +106,7 @@ func restrictTo(query index.Query, members func(*store.Tx) ([]uuid.UUID, error))
 			return nil, err
 		}
 		ids, err := members(tx)
-		return plan.Within(ids), err
+		return plan.Only(ids), err
 	}
 }
 

@@ -43,8 +43,8 @@ func newParseBudget(total int64) *parseBudget {
 	return &parseBudget{total: total, byOrg: map[uuid.UUID]int64{}}
 }
 
-// share is the part of the budget that one organization can use.
-func (b *parseBudget) share() int64 { return max(1, b.total/4) }
+// perOrganization is the part of the budget that one organization can use.
+func (b *parseBudget) perOrganization() int64 { return max(1, b.total/4) }
 
 // resize changes what m has to n bytes, and waits until they fit. A body larger than the share of an
 // organization fits if it is the only one. If resize returns an error, m has nothing.
@@ -61,7 +61,7 @@ func (b *parseBudget) resize(ctx context.Context, m *bodyMemory, n int64) error 
 		at = 0
 	}
 	b.free(m)
-	m.wanted, m.granted = min(n, b.share()), make(chan struct{})
+	m.wanted, m.granted = min(n, b.perOrganization()), make(chan struct{})
 	b.queue = slices.Insert(b.queue, at, m)
 	b.grant()
 	b.mu.Unlock()
@@ -86,8 +86,8 @@ func (b *parseBudget) resize(ctx context.Context, m *bodyMemory, n int64) error 
 	return fault.New(fault.Unavailable, "too many large request bodies are being processed; try again in %d seconds", seconds(parseWait))
 }
 
-// release gives back what m has.
-func (b *parseBudget) release(m *bodyMemory) {
+// giveBack gives back what m has.
+func (b *parseBudget) giveBack(m *bodyMemory) {
 	if m.bytes == 0 {
 		return
 	}
@@ -116,7 +116,7 @@ func (b *parseBudget) grant() {
 		case b.used+m.wanted > b.total:
 			blocked[uuid.Nil] = true // nothing overtakes a large body, which would otherwise never be served
 			return false
-		case b.byOrg[m.org]+m.wanted > b.share():
+		case b.byOrg[m.org]+m.wanted > b.perOrganization():
 			blocked[m.org] = true
 			return false
 		}

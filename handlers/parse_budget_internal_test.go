@@ -62,7 +62,7 @@ func TestParseBudget(t *testing.T) {
 		want("one that would overtake in its organization", third, true)
 		other := ask(orgs[1], 1000)
 		want("a body larger than the share, in another organization", other, false)
-		b.release(&first.bodyMemory)
+		b.giveBack(&first.bodyMemory)
 		want("after the release", second, false)
 		want("the next after the release", third, false)
 
@@ -78,7 +78,7 @@ func TestParseBudget(t *testing.T) {
 		third.resize(ctx, b, 50)
 		want("the one that needs more", third, false)
 		want("more than the total", fifth, true)
-		b.release(&other.bodyMemory)
+		b.giveBack(&other.bodyMemory)
 		want("after the second release", fifth, false)
 		want("the one behind it", small, false)
 	})
@@ -106,7 +106,7 @@ func TestParseBudgetTimeout(t *testing.T) {
 		if waited := time.Since(began); fault.CodeOf(late.err) != fault.Unavailable || waited != 5*time.Second {
 			t.Errorf("after %s: %v", waited, late.err)
 		}
-		b.release(&first.bodyMemory)
+		b.giveBack(&first.bodyMemory)
 		if b.used != 0 || len(b.byOrg) != 0 || len(b.queue) != 0 {
 			t.Errorf("left over: %d bytes, %v, %d waiting", b.used, b.byOrg, len(b.queue))
 		}

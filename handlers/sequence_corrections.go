@@ -66,7 +66,7 @@ func (a *API) restartCampaignOperation(path string) Operation {
 		if err != nil {
 			return plan, err
 		}
-		if err := a.Sequences.SettleStops(c.request.Context(), c.org()); err != nil {
+		if err := a.Sequences.AwaitStops(c.request.Context(), c.org()); err != nil {
 			return plan, err
 		}
 		body, p := in.Open()

@@ -34,7 +34,7 @@ func (a *API) sequenceOperations() []Operation {
 	export := a.exportOperation(e.SequenceList, a.presentSequences)
 	export.example = []byte(`{"filters": [{"field": "status", "condition": "is", "value": "stopped"}], "format": "csv"}`)
 	return append(a.correctionOperations(), []Operation{
-		listWithin[sequence.Sequence](Operation{
+		listSome[sequence.Sequence](Operation{
 			Name: "list_campaign_sequences", Path: sequences + "/list", present: a.presentSequences,
 			Summary: "List the sequences of a campaign with their history, also after the campaign was deleted",
 			example: []byte(`{"filters": [{"field": "status", "condition": "is", "value": "stopped"}], "sort": "-started_at", "page_size": 50}`),

@@ -63,7 +63,7 @@ func (a *API) accountViewOperations() []Operation {
 			}
 			return nothing{}, k.Delete(tx, id, ifMatch(c.request))
 		})),
-		listWithin[crm.View](Operation{
+		listSome[crm.View](Operation{
 			Name: "list_account_views", Path: path + "/list", Summary: "List the views of accounts, with filters, search and sorting",
 		}, k.List, (*call).org, func(_ *call, all index.Query) (index.Query, error) {
 			return restrictTo(all, a.CRM.AccountViews), nil

@@ -72,7 +72,7 @@ func (r *listRun) wait(ctx context.Context, err error) error {
 	return &BuildingError{p.Entity, p.Indexed, p.Records}
 }
 
-func (r *listRun) release() {
+func (r *listRun) close() {
 	if r.scans {
 		<-r.engine.scans
 	}

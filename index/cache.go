@@ -37,7 +37,7 @@ const (
 
 type cacheItem struct {
 	key   cacheKey
-	place *list.Element
+	entry *list.Element
 	size  int
 	once  sync.Once
 	value any
@@ -53,8 +53,8 @@ func (c *cache) get(owner *segment, what derived) (value any, ok bool) {
 	if it == nil || it.value == nil {
 		return nil, false
 	}
-	if c.lru.Front() != it.place {
-		c.lru.MoveToFront(it.place)
+	if c.lru.Front() != it.entry {
+		c.lru.MoveToFront(it.entry)
 	}
 	return it.value, true
 }
@@ -72,10 +72,10 @@ func (c *cache) make(owner *segment, what derived, build func() (value any, size
 	}
 	if it == nil {
 		it = &cacheItem{key: key}
-		it.place = c.lru.PushFront(it)
+		it.entry = c.lru.PushFront(it)
 		c.items[key] = it
 	} else {
-		c.lru.MoveToFront(it.place)
+		c.lru.MoveToFront(it.entry)
 	}
 	c.mu.Unlock()
 	it.once.Do(func() {
@@ -114,7 +114,7 @@ func (c *cache) shrink(keep *cacheItem) {
 func (c *cache) evict(it *cacheItem) {
 	if c.items[it.key] == it {
 		delete(c.items, it.key)
-		c.lru.Remove(it.place)
+		c.lru.Remove(it.entry)
 		c.used -= it.size
 	}
 }

@@ -94,7 +94,7 @@ func (s *tableIndex) flushNext() (more bool, err error) {
 		return false, err
 	}
 	if uint64(v.count) != b.state.Count {
-		v.release()
+		v.endUse()
 		return false, fmt.Errorf("%w: it has %d records instead of %d", errIndex, v.count, b.state.Count)
 	}
 	s.publish(v)

@@ -40,7 +40,7 @@ func (s *tableIndex) withSnapshot(tx *store.Tx, fn func(tx *store.Tx, at *snapsh
 	if err != nil {
 		return err
 	}
-	defer at.release()
+	defer at.close()
 	return fn(tx, at)
 }
 
@@ -55,7 +55,7 @@ type listRun struct {
 // run calls fn in a transaction with the plan that was compiled in it. If reading shows that the index is
 // damaged, it starts to rebuild the index and calls fn again.
 func (r *listRun) run(ctx context.Context, query Query, fn func(*store.Tx, *filter.Plan) error) error {
-	defer r.release()
+	defer r.close()
 	for rebuilt := false; ; {
 		err := r.inTx(func(tx *store.Tx) error {
 			cs, err := r.kind.Customs(tx)

@@ -145,7 +145,7 @@ func (s *tableIndex) verify(d *diskIndex) (*view, error) {
 		return nil, err
 	}
 	if uint64(v.count) != st.Count || v.sum() != st.Sum {
-		v.release()
+		v.endUse()
 		return nil, fmt.Errorf("%w: its records are not those that were written to it", errIndex)
 	}
 	return v, nil
@@ -255,7 +255,7 @@ func (s *tableIndex) unload() {
 	s.mu.Unlock()
 	s.next = nil
 	if v != nil {
-		v.release()
+		v.endUse()
 		for _, seg := range v.byID {
 			s.engine.cache.drop(seg)
 		}

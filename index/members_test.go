@@ -41,7 +41,7 @@ func within(query Query, members func(*store.Tx) ([]uuid.UUID, error)) Query {
 			return nil, err
 		}
 		ids, err := members(tx)
-		return plan.Within(ids), err
+		return plan.Only(ids), err
 	}
 }
 

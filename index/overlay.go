@@ -24,7 +24,7 @@ type change struct {
 	id     uuid.UUID
 	number uint64
 	row    *filter.Row // nil: the record was deleted
-	at     place       // of the document that the change replaces
+	at     position    // of the document that the change replaces
 }
 
 func newOverlay(v *view) *overlay {

@@ -114,9 +114,9 @@ func (at *snapshot) live(segment int) docSet {
 	return at.view.segments[segment].live
 }
 
-func (at *snapshot) release() {
+func (at *snapshot) close() {
 	if at.view != nil {
-		at.view.release()
+		at.view.endUse()
 	}
 }
 
@@ -212,12 +212,12 @@ func unreadableLog(err error) error {
 // publish makes lists use a newer view, and removes the changes from the overlay that the view
 // contains.
 func (s *tableIndex) publish(v *view) {
-	var places map[*change]place
+	var places map[*change]position
 	s.mu.Lock()
 	old, before := s.view, s.overlay
 	keep := old != nil && (old.cursor == v.cursor && old.top == v.top || before.complete)
 	if keep {
-		places = make(map[*change]place, len(before.changes))
+		places = make(map[*change]position, len(before.changes))
 		for _, c := range before.changes {
 			if c.number > v.number {
 				places[c] = nowhere
@@ -258,7 +258,7 @@ func (s *tableIndex) publish(v *view) {
 	s.overlay, s.view, s.current = rest, v, nil
 	s.loaded.Store(true)
 	if old != nil {
-		old.release()
+		old.endUse()
 		for id, seg := range old.byID {
 			if v.byID[id] != seg {
 				s.engine.cache.drop(seg)

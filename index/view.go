@@ -53,7 +53,7 @@ func (d *diskIndex) view(k *Kind, c *cache, before *view) (*view, error) {
 		return nil
 	})
 	if err != nil {
-		v.release()
+		v.endUse()
 		return nil, err
 	}
 	for i, s := range segments {
@@ -102,8 +102,8 @@ func (v *view) cached(k *Kind, c *cache) []derived {
 
 func (v *view) retain() { v.refs.Add(1) }
 
-// release ends one use of the view. After the last one bleve may delete its files.
-func (v *view) release() {
+// endUse ends one use of the view. After the last one bleve may delete its files.
+func (v *view) endUse() {
 	if v.refs.Add(-1) == 0 && v.bleveSnapshot != nil {
 		_ = v.bleveSnapshot.Close()
 	}
@@ -129,21 +129,21 @@ func (v *view) sum() (sum uint64) {
 	return sum
 }
 
-// place is the position of a record in a view.
-type place struct {
+// position is the position of a record in a view.
+type position struct {
 	segment int
 	doc     uint32
 }
 
-// nowhere is the place of a record that the view does not have.
-var nowhere = place{segment: -1}
+// nowhere is the position of a record that the view does not have.
+var nowhere = position{segment: -1}
 
-// find returns the place of a record. A nil view has no records.
-func (v *view) find(id uuid.UUID) place {
+// find returns the position of a record. A nil view has no records.
+func (v *view) find(id uuid.UUID) position {
 	if v != nil {
 		for i, p := range v.segments {
 			if doc, ok := p.find(id); ok {
-				return place{i, doc}
+				return position{i, doc}
 			}
 		}
 	}

@@ -37,7 +37,7 @@ func (g Generation) company(i int) Company {
 		name += " " + d.one([]string{"Inc.", "GmbH", "Ltd.", "Group"})
 	}
 	in := companyIndustries[d.IntN(len(companyIndustries))]
-	where := companyPlaces[d.IntN(len(companyPlaces))]
+	where := companyTowns[d.IntN(len(companyTowns))]
 	employees := 2 + d.IntN(8)
 	for d.chance(60) && employees < 50_000 {
 		employees *= 2 + d.IntN(3)
@@ -112,7 +112,7 @@ func (g Generation) person(i, j int, company Company) Person {
 	p.LinkedinURL = shape.Text("https://linkedin.example/in/" + profile)
 	p.PhoneNumber = shape.Text(phone(d))
 	if d.chance(15) {
-		where := companyPlaces[d.IntN(len(companyPlaces))]
+		where := companyTowns[d.IntN(len(companyTowns))]
 		p.Country, p.Location = shape.Text(where.country), shape.Text(where.city)
 	}
 	for _, field := range []*shape.Text{&p.CompanyID, &p.Title} {

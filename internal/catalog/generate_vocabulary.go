@@ -126,9 +126,9 @@ var companyThird = []string{
 	"Valley",
 }
 
-type place struct{ country, city string }
+type town struct{ country, city string }
 
-var companyPlaces = []place{
+var companyTowns = []town{
 	{"Germany", "Berlin"}, {"Germany", "Munich"}, {"Germany", "Hamburg"}, {"Austria", "Vienna"}, {"Switzerland",
 		"Zurich"}, {"France", "Lyon"}, {"France", "Paris"},
 	{"Spain", "Madrid"}, {"Italy", "Milan"}, {"Netherlands", "Utrecht"}, {"Belgium", "Ghent"}, {"Denmark",

@@ -36,7 +36,7 @@ func (c *CRM) NewImporter(tx *store.Tx, entity string, table *rows.Reader, o rec
 			IsErased: c.namesErased,
 			Key: func(s *Suppression) string {
 				settled := *s
-				settled.settle()
+				settled.moveDomain()
 				return settled.subject()
 			},
 			Add: func(tx *store.Tx, draft record.Draft[Suppression]) (uuid.UUID, bool, error) {

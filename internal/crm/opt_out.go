@@ -23,7 +23,7 @@ func (c *CRM) contactChanged(tx *store.Tx, before, after *Contact) error {
 	case before == nil:
 		before = &Contact{}
 	case before.DoNotContact && !after.DoNotContact:
-		return c.releaseOptOut(tx, before, after)
+		return c.liftOptOut(tx, before, after)
 	}
 	return c.suppressAddresses(tx, after, func(email string) bool {
 		// The suppression of an address that the contact had may have been deleted on purpose.
@@ -46,12 +46,12 @@ func (c *CRM) suppressAddresses(tx *store.Tx, contact *Contact, isNew func(strin
 	return nil
 }
 
-// releaseOptOut removes the suppressions that an opt-out has added of the addresses that the contact still has, unless
+// liftOptOut removes the suppressions that an opt-out has added of the addresses that the contact still has, unless
 // another contact with the address has opted out.
-func (c *CRM) releaseOptOut(tx *store.Tx, before, contact *Contact) error {
+func (c *CRM) liftOptOut(tx *store.Tx, before, contact *Contact) error {
 	for _, email := range contact.Addresses() {
 		if before.hasAddress(email) {
-			if err := c.releaseAddress(tx, contact.ID, email); err != nil {
+			if err := c.liftSuppressions(tx, contact.ID, email); err != nil {
 				return err
 			}
 		}
@@ -59,7 +59,7 @@ func (c *CRM) releaseOptOut(tx *store.Tx, before, contact *Contact) error {
 	return nil
 }
 
-func (c *CRM) releaseAddress(tx *store.Tx, contact uuid.UUID, email string) error {
+func (c *CRM) liftSuppressions(tx *store.Tx, contact uuid.UUID, email string) error {
 	ids, err := c.ContactsWith(tx, email)
 	if err != nil {
 		return err

@@ -28,9 +28,9 @@ type Suppression struct {
 // bySubject is the secondary key that finds suppressions by what they suppress.
 const bySubject = "subject"
 
-// settle moves a domain that was given as an email address, such as *@acme.example, to where it belongs.
+// moveDomain moves a domain that was given as an email address, such as *@acme.example, to where it belongs.
 // The format has left only the domain of it, which has no @.
-func (s *Suppression) settle() {
+func (s *Suppression) moveDomain() {
 	if s.Email != "" && s.Domain == "" && !strings.Contains(string(s.Email), "@") {
 		s.Email, s.Domain = "", s.Email
 	}
@@ -69,7 +69,7 @@ func checkSuppression(_ *store.Tx, _, s *Suppression, p *fault.Problems) error {
 	case s.Email != "" && s.Domain != "":
 		p.Invalid("domain", "not allowed together with email")
 	}
-	s.settle()
+	s.moveDomain()
 	return nil
 }
 
@@ -80,7 +80,7 @@ func (c *CRM) Suppress(
 	tx *store.Tx, draft record.Draft[Suppression],
 ) (doc store.Doc[Suppression], created bool, err error) {
 	rec, problems := draft.Open()
-	rec.settle()
+	rec.moveDomain()
 	if problems.Count() == 0 && (rec.Email == "") != (rec.Domain == "") {
 		doc, found, err := c.listed(tx, &rec)
 		if err != nil || found {

@@ -141,7 +141,7 @@ func (c *CRM) RestoreDoubt(tx *store.Tx, data json.RawMessage) error {
 	if err != nil || doc.Record.Reason != ReasonOptedOut {
 		return err
 	}
-	return c.releaseAddress(tx, uuid.Nil, string(doc.Record.Email))
+	return c.liftSuppressions(tx, uuid.Nil, string(doc.Record.Email))
 }
 
 // OptOut opts out a contact. One in the trash has opted out when it is restored.
@@ -167,8 +167,8 @@ func (c *CRM) OptOut(tx *store.Tx, id uuid.UUID) error {
 	return err
 }
 
-// ShareOptOut makes an opt-out of one of some contacts that of all of them. They were one contact until an undo.
-func (c *CRM) ShareOptOut(tx *store.Tx, contacts []uuid.UUID) error {
+// SpreadOptOut makes an opt-out of one of some contacts that of all of them. They were one contact until an undo.
+func (c *CRM) SpreadOptOut(tx *store.Tx, contacts []uuid.UUID) error {
 	docs, hasOptedOut := []store.Doc[Contact]{}, false
 	for _, id := range contacts {
 		if !c.Contacts.Table.Has(tx, id) {

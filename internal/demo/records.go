@@ -51,7 +51,7 @@ func fillOrganization(c *creator, s *service.Service, org organization) {
 			company: pick(companyFirst, i) + " " + pick(companySecond, i*7+i/len(companyFirst)),
 		}
 		domain := strings.ToLower(strings.ReplaceAll(d.company, " ", "-")) + ".example"
-		place := places[i%len(places)]
+		place := towns[i%len(towns)]
 		d.account = create(c, s.CRM.Accounts.Create, map[string]any{
 			"name": d.company, "website": domain, "industry": pick(industries, i), "employee_count": 12 + i*i*3,
 			"annual_revenue": (1 + i%9) * 1_250_000, "founded_year": 1961 + i%60,

@@ -47,7 +47,7 @@ type campaignShow struct {
 	out      io.Writer
 	terminal bool
 	speed    float64
-	over     chan struct{} // closed when the campaign has ended and everything is printed
+	done     chan struct{} // closed when the campaign has ended and everything is printed
 
 	mu       sync.Mutex
 	messages map[uuid.UUID]sentMessage // sent, but not yet printed
@@ -55,7 +55,7 @@ type campaignShow struct {
 	printed  int                       // messages, including those of earlier runs
 	first    int                       // first emails that were printed
 	day      string                    // the last day that was printed
-	ended    bool                      // over is closed
+	ended    bool                      // done is closed
 }
 
 // sentMessage is the data of a message event, as far as the show needs it.
@@ -85,7 +85,7 @@ type changedSequence struct {
 func startShow(ctx context.Context, s *service.Service, org uuid.UUID, opt Options) (*campaignShow, error) {
 	show := &campaignShow{
 		service: s, org: org, out: opt.Out, terminal: opt.Terminal, speed: s.Config.Sequences.Speed,
-		over: make(chan struct{}), messages: map[uuid.UUID]sentMessage{}, times: map[uuid.UUID]time.Time{},
+		done: make(chan struct{}), messages: map[uuid.UUID]sentMessage{}, times: map[uuid.UUID]time.Time{},
 	}
 	url, err := show.listen(ctx)
 	if err != nil {
@@ -193,7 +193,7 @@ func (c *campaignShow) wait(ctx context.Context, guide string) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.over:
+		case <-c.done:
 			waiting = false
 		case <-late.C:
 			waiting = false
@@ -250,7 +250,7 @@ func (c *campaignShow) receive(w http.ResponseWriter, r *http.Request) {
 	for _, m := range replies {
 		c.reply(r.Context(), &m)
 	}
-	c.checkOver()
+	c.checkEnded()
 }
 
 // takeSequence notes when the messages of a sequence were sent, which their events do not say, and
@@ -327,8 +327,8 @@ func (c *campaignShow) reply(ctx context.Context, m *sentMessage) {
 	})
 }
 
-// checkOver closes over once no sequence is active and every message is printed.
-func (c *campaignShow) checkOver() {
+// checkEnded closes done once no sequence is active and every message is printed.
+func (c *campaignShow) checkEnded() {
 	stats, err := c.stats()
 	if err != nil || stats.Active > 0 || stats.Completed+stats.Stopped == 0 {
 		return
@@ -337,7 +337,7 @@ func (c *campaignShow) checkOver() {
 	defer c.mu.Unlock()
 	if c.printed >= stats.MessagesCaptured && !c.ended {
 		c.ended = true
-		close(c.over)
+		close(c.done)
 	}
 }
 

@@ -49,9 +49,9 @@ var stages = []stage{
 	{"lost", "Say thank you to", "", ""},
 }
 
-type place struct{ city, country string }
+type town struct{ city, country string }
 
-var places = []place{
+var towns = []town{
 	{"Berlin", "Germany"}, {"Lyon", "France"}, {"Austin", "United States"}, {"Toronto", "Canada"}, {"Malmö", "Sweden"},
 	{"São Paulo", "Brazil"}, {"Leeds", "United Kingdom"}, {"Osaka", "Japan"},
 }

@@ -75,11 +75,11 @@ func firstLetters(s string, n int) string {
 	return s
 }
 
-func share(a, b []string) bool {
+func haveCommon(a, b []string) bool {
 	return slices.ContainsFunc(a, func(x string) bool { return slices.Contains(b, x) })
 }
 
-func sharePhone(a, b *Contact) bool {
+func haveCommonPhone(a, b *Contact) bool {
 	return slices.ContainsFunc(a.Phones, func(x string) bool {
 		return slices.ContainsFunc(b.Phones, func(y string) bool { return match.SamePhone(x, y) })
 	})
@@ -97,11 +97,11 @@ func compatibleContacts(a, b *Contact) bool {
 	if contradicts(a.LinkedIn, b.LinkedIn) {
 		return false
 	}
-	if share(a.Emails, b.Emails) || a.LinkedIn != "" && a.LinkedIn == b.LinkedIn {
+	if haveCommon(a.Emails, b.Emails) || a.LinkedIn != "" && a.LinkedIn == b.LinkedIn {
 		return true
 	}
 	n := match.Compare(&a.Name, &b.Name)
-	return n.Compatible() || hasFirst(n) && sharePhone(a, b)
+	return n.Compatible() || hasFirst(n) && haveCommonPhone(a, b)
 }
 
 // areDifferentlyNamed reports whether two contacts have names of different people, who may share an address.
@@ -127,9 +127,9 @@ func scoreContacts(a, b *Contact, number bool) (m Match) {
 		}
 		return is
 	}
-	email := set(SameEmail, share(a.Emails, b.Emails))
+	email := set(SameEmail, haveCommon(a.Emails, b.Emails))
 	linkedIn := set(SameLinkedIn, a.LinkedIn != "" && a.LinkedIn == b.LinkedIn)
-	phone := set(SamePhone, number && sharePhone(a, b))
+	phone := set(SamePhone, number && haveCommonPhone(a, b))
 	account := set(SameAccount, a.Account != "" && a.Account == b.Account)
 	names := match.Compare(&a.Name, &b.Name)
 	if !names.Compatible() {
@@ -154,7 +154,7 @@ func scoreContacts(a, b *Contact, number bool) (m Match) {
 	case phone, account:
 		m.Score = 0.9 - first.likely - last.likely
 	}
-	if !email && !linkedIn && shareDomain(a.Emails, b.Emails) {
+	if !email && !linkedIn && haveCommonDomain(a.Emails, b.Emails) {
 		m.Score -= 0.04 // each has an own address there
 	}
 	m.Score = round(m.Score)
@@ -213,8 +213,8 @@ func reasonOf(n match.Names) (r Reasons) {
 	return r
 }
 
-// shareDomain reports whether both have an address of their own at one domain.
-func shareDomain(a, b []string) bool {
+// haveCommonDomain reports whether both have an address of their own at one domain.
+func haveCommonDomain(a, b []string) bool {
 	return slices.ContainsFunc(a, func(x string) bool {
 		return slices.ContainsFunc(b, func(y string) bool { return x != y && address.DomainOf(x) == address.DomainOf(y) })
 	})

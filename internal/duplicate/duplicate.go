@@ -68,7 +68,7 @@ type Search[R any] struct {
 }
 
 const (
-	placeBits = 26 // of a key entry; the others are its hash
+	ordinalBits = 26 // of a key entry; the others are its hash
 	// maxCompared is the number of records with one key that are all compared with each other. If more have it, each is
 	// compared with those that are unlike the ones before.
 	maxCompared = 64
@@ -82,8 +82,8 @@ func Find[R any](ctx context.Context, rules Rules[R], from Source[R]) (*Search[R
 	var hash maphash.Hash
 	hash.SetSeed(seed)
 	err := from.Each(ctx, func(id uuid.UUID, rec *R) {
-		place := uint64(len(s.ids))
-		if place >= 1<<placeBits {
+		ordinal := uint64(len(s.ids))
+		if ordinal >= 1<<ordinalBits {
 			return
 		}
 		s.ids = append(s.ids, id)
@@ -94,7 +94,7 @@ func Find[R any](ctx context.Context, rules Rules[R], from Source[R]) (*Search[R
 				_, _ = hash.WriteString(v)
 				_ = hash.WriteByte(0)
 			}
-			entries[kind == Number] = append(entries[kind == Number], hash.Sum64()>>placeBits<<placeBits|place)
+			entries[kind == Number] = append(entries[kind == Number], hash.Sum64()>>ordinalBits<<ordinalBits|ordinal)
 		})
 	})
 	if err != nil {
@@ -106,7 +106,7 @@ func Find[R any](ctx context.Context, rules Rules[R], from Source[R]) (*Search[R
 		}
 		delete(entries, number)
 	}
-	return s, s.settle(ctx, from)
+	return s, s.keepBest(ctx, from)
 }
 
 // compareBlocks compares the records that have a key in common.
@@ -115,7 +115,7 @@ func (s *Search[R]) compareBlocks(ctx context.Context, from Source[R], entries [
 	entries = slices.Compact(entries)
 	for start := 0; start < len(entries); {
 		end := start + 1
-		for end < len(entries) && entries[end]>>placeBits == entries[start]>>placeBits {
+		for end < len(entries) && entries[end]>>ordinalBits == entries[start]>>ordinalBits {
 			end++
 		}
 		if end-start > 1 {
@@ -128,33 +128,33 @@ func (s *Search[R]) compareBlocks(ctx context.Context, from Source[R], entries [
 	return nil
 }
 
-// placed is a record with its place.
-type placed[R any] struct {
-	place uint32
-	rec   *R
+// loaded is a record with its ordinal, its position in Search.ids.
+type loaded[R any] struct {
+	ordinal uint32
+	rec     *R
 }
 
 // read returns the records of a block.
-func (s *Search[R]) read(ctx context.Context, from Source[R], entries []uint64) ([]placed[R], error) {
+func (s *Search[R]) read(ctx context.Context, from Source[R], entries []uint64) ([]loaded[R], error) {
 	ids := make([]uuid.UUID, len(entries))
 	for i, e := range entries {
-		ids[i] = s.ids[placeOf(e)]
+		ids[i] = s.ids[ordinalOf(e)]
 	}
 	found, err := from.Read(ctx, ids...)
-	recs := make([]placed[R], 0, len(entries))
+	recs := make([]loaded[R], 0, len(entries))
 	for i, rec := range found {
 		if rec != nil {
-			recs = append(recs, placed[R]{placeOf(entries[i]), rec})
+			recs = append(recs, loaded[R]{ordinalOf(entries[i]), rec})
 		}
 	}
 	return recs, err
 }
 
-func placeOf(entry uint64) uint32 { return uint32(entry & (1<<placeBits - 1)) }
+func ordinalOf(entry uint64) uint32 { return uint32(entry & (1<<ordinalBits - 1)) }
 
 func (s *Search[R]) compareBlock(ctx context.Context, from Source[R], entries []uint64, number bool) error {
 	isLarge := len(entries) > maxCompared
-	var known []placed[R] // those that the others are compared with
+	var known []loaded[R] // those that the others are compared with
 	signatures := map[string]bool{}
 	var found []pair
 	for len(entries) > 0 {
@@ -168,7 +168,7 @@ func (s *Search[R]) compareBlock(ctx context.Context, from Source[R], entries []
 			for j := range known {
 				m := s.rules.Score(known[j].rec, recs[i].rec, number)
 				if m.Score >= MinScore {
-					found = append(found, pair{known[j].place, recs[i].place, m})
+					found = append(found, pair{known[j].ordinal, recs[i].ordinal, m})
 				}
 				if number && !s.rules.Compatible(known[j].rec, recs[i].rec) {
 					return nil // people of different names share the number
@@ -188,8 +188,8 @@ func (s *Search[R]) compareBlock(ctx context.Context, from Source[R], entries []
 	return nil
 }
 
-// settle leaves the best of what was found for each pair, and what nobody has dismissed.
-func (s *Search[R]) settle(ctx context.Context, from Source[R]) error {
+// keepBest leaves the best of what was found for each pair, and what nobody has dismissed.
+func (s *Search[R]) keepBest(ctx context.Context, from Source[R]) error {
 	slices.SortFunc(s.pairs, func(x, y pair) int {
 		return cmp.Or(cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b), cmp.Compare(y.Score, x.Score), cmp.Compare(x.Reasons, y.Reasons))
 	})
@@ -219,17 +219,17 @@ func (s *Search[R]) dropAmbiguous(ctx context.Context, from Source[R]) error {
 	next := make([]uint32, 0, 2*len(s.pairs)) // by 2*pair and side: the next pair of the same record
 	last := map[uint32]uint32{}
 	for i := range s.pairs {
-		for side, place := range []uint32{s.pairs[i].a, s.pairs[i].b} {
-			before, has := last[place]
+		for side, ordinal := range []uint32{s.pairs[i].a, s.pairs[i].b} {
+			before, has := last[ordinal]
 			if !has {
 				before = none
 			}
 			next = append(next, before)
-			last[place] = uint32(2*i + side)
+			last[ordinal] = uint32(2*i + side)
 		}
 	}
 	drop := map[int]bool{}
-	for place, first := range last {
+	for ordinal, first := range last {
 		if next[first] == none {
 			continue
 		}
@@ -243,7 +243,7 @@ func (s *Search[R]) dropAmbiguous(ctx context.Context, from Source[R]) error {
 			continue
 		}
 		for _, i := range own {
-			ambiguous, err := s.isAmbiguous(ctx, from, place, i, own)
+			ambiguous, err := s.isAmbiguous(ctx, from, ordinal, i, own)
 			if err != nil {
 				return err
 			}
@@ -267,15 +267,15 @@ func (s *Search[R]) dropAmbiguous(ctx context.Context, from Source[R]) error {
 }
 
 // isAmbiguous reports whether another pair of a record is about as good as the pair i, and means somebody else.
-func (s *Search[R]) isAmbiguous(ctx context.Context, from Source[R], place uint32, i int, own []int) (bool, error) {
+func (s *Search[R]) isAmbiguous(ctx context.Context, from Source[R], ordinal uint32, i int, own []int) (bool, error) {
 	p := &s.pairs[i]
 	if !p.Reasons.isVague() {
 		return false, nil
 	}
-	others := []uuid.UUID{s.ids[p.other(place)]}
+	others := []uuid.UUID{s.ids[p.other(ordinal)]}
 	for _, j := range own {
 		if q := &s.pairs[j]; j != i && q.Score >= p.Score-closeScores {
-			others = append(others, s.ids[q.other(place)])
+			others = append(others, s.ids[q.other(ordinal)])
 		}
 	}
 	recs, err := from.Read(ctx, others...)
@@ -287,8 +287,8 @@ func (s *Search[R]) isAmbiguous(ctx context.Context, from Source[R], place uint3
 	}), nil
 }
 
-func (p *pair) other(place uint32) uint32 {
-	if p.a == place {
+func (p *pair) other(ordinal uint32) uint32 {
+	if p.a == ordinal {
 		return p.b
 	}
 	return p.a

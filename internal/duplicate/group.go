@@ -29,16 +29,16 @@ type cluster[R any] struct {
 // group are compatible.
 func (s *Search[R]) Groups(ctx context.Context, from Source[R], min float64) ([]Group, error) {
 	clusters := map[uint32]*cluster[R]{}
-	of := func(place uint32) (*cluster[R], error) {
-		if c := clusters[place]; c != nil {
+	of := func(ordinal uint32) (*cluster[R], error) {
+		if c := clusters[ordinal]; c != nil {
 			return c, nil
 		}
-		recs, err := from.Read(ctx, s.ids[place])
+		recs, err := from.Read(ctx, s.ids[ordinal])
 		if err != nil || recs[0] == nil {
 			return nil, err
 		}
-		c := &cluster[R]{members: []uint32{place}, score: 1, unlike: map[string]*R{s.rules.Signature(recs[0]): recs[0]}}
-		clusters[place] = c
+		c := &cluster[R]{members: []uint32{ordinal}, score: 1, unlike: map[string]*R{s.rules.Signature(recs[0]): recs[0]}}
+		clusters[ordinal] = c
 		return c, nil
 	}
 	for i := range s.pairs {
@@ -67,8 +67,8 @@ func (s *Search[R]) Groups(ctx context.Context, from Source[R], min float64) ([]
 			a, b = b, a
 		}
 		a.join(b, p.Reasons, score)
-		for _, place := range b.members {
-			clusters[place] = a
+		for _, ordinal := range b.members {
+			clusters[ordinal] = a
 		}
 	}
 	return s.listed(clusters), nil
@@ -118,18 +118,18 @@ func (c *cluster[R]) join(other *cluster[R], reasons Reasons, score float64) {
 func (s *Search[R]) listed(clusters map[uint32]*cluster[R]) []Group {
 	groups := []Group{}
 	first := map[uuid.UUID]uint32{}
-	for place, c := range clusters {
+	for ordinal, c := range clusters {
 		if len(c.members) < 2 || c.isListed {
 			continue
 		}
 		c.isListed = true
 		slices.Sort(c.members)
-		place = c.members[0]
+		ordinal = c.members[0]
 		g := Group{Score: c.score, Reasons: c.reasons}
 		for _, m := range c.members {
 			g.IDs = append(g.IDs, s.ids[m])
 		}
-		first[g.IDs[0]] = place
+		first[g.IDs[0]] = ordinal
 		groups = append(groups, g)
 	}
 	slices.SortFunc(groups, func(x, y Group) int {

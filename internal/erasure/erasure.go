@@ -172,7 +172,7 @@ func (w *erasing) run(ctx context.Context) error {
 		})
 	}
 	if err == nil {
-		err = w.editPlaces(ctx, isReferring)
+		err = w.editValues(ctx, isReferring)
 	}
 	for _, id := range append(slices.Clone(w.contacts), w.trashed...) {
 		if err == nil {
@@ -188,7 +188,7 @@ func (w *erasing) run(ctx context.Context) error {
 		err = w.ForgetResponses(ctx, w.org, w.matches)
 	}
 	if err == nil {
-		err = w.editPlaces(ctx, func(store.Place) bool { return true })
+		err = w.editValues(ctx, func(store.Place) bool { return true })
 	}
 	for _, org := range []uuid.UUID{w.org, catalog.Org} {
 		if err == nil {
@@ -204,8 +204,8 @@ func isReferring(p store.Place) bool {
 	return p.Bucket == "tasks.rec" || p.Bucket == "meetings.rec" || p.Bucket == "opportunities.rec"
 }
 
-// editPlaces erases the person from the stored values at some places.
-func (w *erasing) editPlaces(ctx context.Context, isOne func(store.Place) bool) error {
+// editValues erases the person from the stored values at some places.
+func (w *erasing) editValues(ctx context.Context, isOne func(store.Place) bool) error {
 	places, err := w.Store.FindValues(ctx, w.org, w.matches)
 	if err != nil {
 		return err

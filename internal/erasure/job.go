@@ -48,8 +48,8 @@ func (e *Erasures) Start(tx *store.Tx, r Request) (doc store.Doc[operation.Opera
 	return doc, err
 }
 
-// errOver means that an Operation has ended, so that nothing is left to do.
-var errOver = errors.New("the operation has ended")
+// errEnded means that an Operation has ended, so that nothing is left to do.
+var errEnded = errors.New("the operation has ended")
 
 // runJob erases a person. It continues an erasure that was interrupted.
 func (e *Erasures) runJob(ctx context.Context, job store.Job) error {
@@ -58,7 +58,7 @@ func (e *Erasures) runJob(ctx context.Context, job store.Job) error {
 		return fmt.Errorf("decode job %s: %w", job.ID, err)
 	}
 	w, r, err := e.load(job.Org, body.Operation)
-	if errors.Is(err, errOver) {
+	if errors.Is(err, errEnded) {
 		return e.Store.Update(ctx, job.Org, store.Actor{Operation: actorName}, func(tx *store.Tx) error { return tx.Done(job.ID) })
 	}
 	if err != nil {
@@ -78,7 +78,7 @@ func (e *Erasures) runJob(ctx context.Context, job store.Job) error {
 		if err == nil {
 			err = w.finish(tx, doc, r.Reason, refused)
 		}
-		if err != nil && !errors.Is(err, errOver) {
+		if err != nil && !errors.Is(err, errEnded) {
 			return err
 		}
 		e.CRM.Erasures.SetAsked(tx, body.Operation, nil)
@@ -111,7 +111,7 @@ func (e *Erasures) load(org, id uuid.UUID) (w *erasing, r Request, err error) {
 func (e *Erasures) current(tx *store.Tx, id uuid.UUID) (store.Doc[operation.Operation], error) {
 	doc, err := e.Operations.Table.Get(tx, id)
 	if err != nil && fault.CodeOf(err) == fault.NotFound || err == nil && doc.Record.Status != operation.Running {
-		err = errOver
+		err = errEnded
 	}
 	return doc, err
 }

@@ -39,17 +39,17 @@ func (l *leftovers) add(kind string, id uuid.UUID, field, why string) {
 
 // Why a field is left.
 const (
-	tookRole     = "the contact has the address of a role, which is taken out; it may be another person"
-	tookShared   = "another person has the address too; it is taken out"
-	refersText   = "the record was about the person; the address and the full name are replaced, but the text may tell more"
-	surnameAlone = "the text has the last name of the person alone, which may be the name of somebody else"
+	removedRole   = "the contact has the address of a role, which is taken out; it may be another person"
+	removedShared = "another person has the address too; it is taken out"
+	refersText    = "the record was about the person; the address and the full name are replaced, but the text may tell more"
+	surnameAlone  = "the text has the last name of the person alone, which may be the name of somebody else"
 )
 
 // listTakers lists the contacts who lose an address.
 func (w *erasing) listTakers(tx *store.Tx) error {
-	why := tookShared
+	why := removedShared
 	if w.isRole {
-		why = tookRole
+		why = removedRole
 	}
 	return w.CRM.Contacts.Table.Each(tx, w.takers, func(doc store.Doc[crm.Contact]) error {
 		w.left.add(w.CRM.Contacts.Entity, doc.ID, "email", why)

@@ -62,9 +62,9 @@ func (m *Members) Has(id uuid.UUID) bool {
 	return found
 }
 
-// Within returns a plan that matches only records with the given ids, which must be ascending. Ids
+// Only returns a plan that matches only records with the given ids, which must be ascending. Ids
 // that no record has are ignored.
-func (p *Plan) Within(ids []uuid.UUID) *Plan {
+func (p *Plan) Only(ids []uuid.UUID) *Plan {
 	restricted := *p
 	restricted.Members = &Members{ids}
 	return &restricted

@@ -43,7 +43,7 @@ func TestSignInFlood(t *testing.T) {
 	app.Anonymous().Do("GET", "/v1/sessions", nil, "X-Prospector-Console", "1", "Cookie", "prospector_session="+strings.Repeat("A", 43)).
 		Is(401, `{"detail": "the session has ended; sign in again"}`)
 	for _, client := range clients {
-		app.Identity.Passwords.Release(client)
+		app.Identity.Passwords.Unreserve(client)
 	}
 	signIn().Is(201)
 }

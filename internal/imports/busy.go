@@ -30,8 +30,8 @@ func (b *busyImports) claim(id uuid.UUID, stop context.CancelCauseFunc) bool {
 	return true
 }
 
-// release ends the claim on an import, unless it was postponed.
-func (b *busyImports) release(id uuid.UUID) {
+// end ends the claim on an import, unless it was postponed.
+func (b *busyImports) end(id uuid.UUID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.postponed[id] {
@@ -57,6 +57,6 @@ func (b *busyImports) stop(id uuid.UUID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if stop := b.stops[id]; stop != nil {
-		stop(errOver)
+		stop(errEnded)
 	}
 }

@@ -18,7 +18,7 @@ func (i *Imports) Erase(ctx context.Context, org uuid.UUID, names func(cells []s
 	var ids []uuid.UUID
 	err = i.store.View(org, func(tx *store.Tx) error {
 		return i.Imports.Scan(tx, func(d store.Doc[FileImport]) (bool, error) {
-			if !d.Record.isOver() {
+			if !d.Record.hasEnded() {
 				return false, fault.New(fault.InUse, "import %s is running and its file may name the person; wait until it has ended or cancel it", d.ID)
 			}
 			ids = append(ids, d.ID)

@@ -68,7 +68,7 @@ func (i *Imports) cleanUp(ctx context.Context, name string) error {
 	needed := false
 	err := i.store.View(org, func(tx *store.Tx) error {
 		doc, err := i.Imports.Get(tx, id)
-		needed = err == nil && !doc.Record.isOver()
+		needed = err == nil && !doc.Record.hasEnded()
 		if needed && !doc.Record.private.Received {
 			needed = false
 			return errIncomplete

@@ -59,7 +59,7 @@ type importPrivate struct {
 // Private returns the part of the record that is stored but never shown.
 func (m *FileImport) Private() any { return &m.private }
 
-func (m *FileImport) isOver() bool { return m.Status != running }
+func (m *FileImport) hasEnded() bool { return m.Status != running }
 
 // FileImportBody is what a caller asks of an import: the options beside its file.
 type FileImportBody struct {

@@ -31,7 +31,7 @@ func (i *Imports) Cancel(tx *store.Tx, id uuid.UUID) (store.Doc[FileImport], err
 	if err != nil {
 		return doc, err
 	}
-	if doc.Record.isOver() {
+	if doc.Record.hasEnded() {
 		return doc, notRunning(&doc.Record)
 	}
 	tx.AfterCommit(func() { i.busy.stop(id) })
@@ -52,7 +52,7 @@ func (i *Imports) fail(ctx context.Context, org, id uuid.UUID, reason string) er
 
 func (i *Imports) failIn(tx *store.Tx, id uuid.UUID, reason string) error {
 	doc, err := i.Imports.Get(tx, id)
-	if err != nil || doc.Record.isOver() {
+	if err != nil || doc.Record.hasEnded() {
 		return err
 	}
 	report, err := i.reportOf(tx, &doc.Record)

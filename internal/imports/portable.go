@@ -20,7 +20,7 @@ func (i *Imports) Payloads() map[string]func() any {
 func (i *Imports) Arrived(tx *store.Tx) error {
 	var running []uuid.UUID
 	err := i.Imports.Scan(tx, func(d store.Doc[FileImport]) (bool, error) {
-		if !d.Record.isOver() {
+		if !d.Record.hasEnded() {
 			running = append(running, d.ID)
 		}
 		return true, nil

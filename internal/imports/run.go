@@ -42,9 +42,9 @@ func importOf(job store.Job) (uuid.UUID, error) {
 	return payload.Import, nil
 }
 
-// errOver means that the import is over. errBadFile means that its file cannot be imported, however often it is tried.
+// errEnded means that the import has ended. errBadFile means that its file cannot be imported, however often it is tried.
 var (
-	errOver    = errors.New("the import is over")
+	errEnded   = errors.New("the import has ended")
 	errBadFile = errors.New("the file cannot be read")
 )
 
@@ -60,11 +60,11 @@ func (i *Imports) runJob(ctx context.Context, job store.Job) error {
 	if !i.busy.claim(id, stop) {
 		return i.wait(ctx, job, id)
 	}
-	defer i.busy.release(id)
+	defer i.busy.end(id)
 	r := &run{imports: i, org: job.Org, id: id}
 	err = r.run(working)
 	switch {
-	case errors.Is(err, errOver) || context.Cause(working) == errOver:
+	case errors.Is(err, errEnded) || context.Cause(working) == errEnded:
 		i.remove(job.Org, id)
 		return i.store.Update(ctx, job.Org, by, func(tx *store.Tx) error { return tx.Done(job.ID) })
 	case errors.Is(err, errBadFile):
@@ -201,7 +201,7 @@ func (r *run) open(ctx context.Context) (file *os.File, err error) {
 	if err == nil {
 		err = r.survey(ctx, &rec)
 	}
-	if errors.Is(err, errOver) || ctx.Err() != nil {
+	if errors.Is(err, errEnded) || ctx.Err() != nil {
 		file.Close()
 		return nil, cmp.Or(err, ctx.Err())
 	}
@@ -241,7 +241,7 @@ func (r *run) survey(ctx context.Context, rec *FileImport) error {
 		rec.Questions, rec.Warnings = questions, r.importer.Warnings()
 		return i.finish(tx, doc, rec, &r.report, failed, questions[0].Code)
 	})
-	return cmp.Or(err, errOver)
+	return cmp.Or(err, errEnded)
 }
 
 // load reads the import. A dry run starts over, because what it remembers of earlier rows is lost with the process.
@@ -279,11 +279,11 @@ func (r *run) load(ctx context.Context) (rec FileImport, err error) {
 	})
 }
 
-// current reads the import. It returns errOver if the import is over or deleted.
+// current reads the import. It returns errEnded if the import has ended or was deleted.
 func (r *run) current(tx *store.Tx) (store.Doc[FileImport], error) {
 	doc, err := r.imports.Imports.Get(tx, r.id)
-	if fault.CodeOf(err) == fault.NotFound || err == nil && doc.Record.isOver() {
-		err = errOver
+	if fault.CodeOf(err) == fault.NotFound || err == nil && doc.Record.hasEnded() {
+		err = errEnded
 	}
 	return doc, err
 }

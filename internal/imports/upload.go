@@ -220,20 +220,20 @@ func (u *Upload) Accept(tx *store.Tx, c Checked) (doc store.Doc[FileImport], err
 	if err != nil {
 		return doc, err
 	}
-	if old.Record.isOver() {
+	if old.Record.hasEnded() {
 		return old, nil
 	}
 	if doc, err = u.received(tx, old, c); err != nil {
 		return doc, err
 	}
-	u.imports.busy.release(u.id) // before the commit, because the job runs at once
+	u.imports.busy.end(u.id) // before the commit, because the job runs at once
 	return doc, tx.Reschedule(old.Record.private.Job, tx.Now(), 0)
 }
 
 // received notes that the whole file is stored.
 func (u *Upload) received(tx *store.Tx, old store.Doc[FileImport], c Checked) (store.Doc[FileImport], error) {
 	rec := old.Record
-	if rec.isOver() {
+	if rec.hasEnded() {
 		return old, notRunning(&rec)
 	}
 	rec.private.Received = true
@@ -262,7 +262,7 @@ func (u *Upload) Run(ctx context.Context, c Checked, progress func(part float64)
 	if ctx.Err() == nil && errors.Is(err, errBadFile) {
 		return i.fail(ctx, u.org, u.id, err.Error())
 	}
-	if errors.Is(err, errOver) { // it was cancelled
+	if errors.Is(err, errEnded) { // it was cancelled
 		return nil
 	}
 	return err
@@ -275,7 +275,7 @@ func (u *Upload) Postpone(ctx context.Context) error {
 	i.busy.postpone(u.id)
 	return i.store.Update(ctx, u.org, store.Actor{Operation: RunJob}, func(tx *store.Tx) error {
 		doc, err := i.Imports.Get(tx, u.id)
-		if err != nil || doc.Record.isOver() {
+		if err != nil || doc.Record.hasEnded() {
 			return err
 		}
 		report, err := i.reportOf(tx, &doc.Record)
@@ -320,7 +320,7 @@ func (u *Upload) Discard(ctx context.Context) error {
 	}
 	return u.imports.store.Update(ctx, u.org, store.Actor{Operation: RunJob}, func(tx *store.Tx) error {
 		doc, err := u.imports.Imports.Get(tx, u.id)
-		if err != nil || doc.Record.isOver() {
+		if err != nil || doc.Record.hasEnded() {
 			return err
 		}
 		if err := tx.Done(doc.Record.private.Job); err != nil {
@@ -344,7 +344,7 @@ func (u *Upload) Interrupt(ctx context.Context) error {
 // Close ends the upload. It removes the file unless the import was accepted.
 func (u *Upload) Close() error {
 	if u.id != uuid.Nil {
-		u.imports.busy.release(u.id)
+		u.imports.busy.end(u.id)
 	}
 	err := u.file.Close()
 	if u.accepted {

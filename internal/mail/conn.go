@@ -168,7 +168,7 @@ func (c *conn) data(ctx context.Context, mayContinue func() bool) Result {
 		return Result{}
 	}
 	said := ""
-	if err := c.within(c.options.AnswerTimeout, func() (err error) {
+	if err := c.withDeadline(c.options.AnswerTimeout, func() (err error) {
 		_, _ = text.W.Write(c.message)
 		_ = text.PrintfLine(".") // a server that closed the connection may have answered before
 		_, said, err = text.ReadResponse(250)
@@ -183,15 +183,15 @@ func (c *conn) data(ctx context.Context, mayContinue func() bool) Result {
 // command runs f with the time-out of a command. It also fails if the server sent more than one
 // answer, because the next answer would belong to the wrong command.
 func (c *conn) command(f func() error) error {
-	err := c.within(c.options.CommandTimeout, f)
+	err := c.withDeadline(c.options.CommandTimeout, f)
 	if err == nil && c.broken {
 		return errors.New("the server sent an unexpected extra answer")
 	}
 	return err
 }
 
-// within runs f, cuts the connection after d, and records whether the connection is still usable.
-func (c *conn) within(d time.Duration, f func() error) error {
+// withDeadline runs f, cuts the connection after d, and records whether the connection is still usable.
+func (c *conn) withDeadline(d time.Duration, f func() error) error {
 	c.deadline.Reset(d)
 	err := f()
 	inTime := c.deadline.Stop()
@@ -216,7 +216,7 @@ func (c *conn) drop() {
 
 // quit sends QUIT and closes the connection. Errors are ignored.
 func (c *conn) quit() {
-	_ = c.within(quitTimeout, c.client.Quit)
+	_ = c.withDeadline(quitTimeout, c.client.Quit)
 	c.drop()
 }
 

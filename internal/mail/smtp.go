@@ -140,7 +140,7 @@ func (s *SMTP) send(ctx context.Context, m *Message, mayContinue func() bool) Re
 		return Result{ServerUnavailable, err.Error()}
 	}
 	if kept != nil {
-		if r, lost := s.sendOver(ctx, kept, m, mayContinue); !lost {
+		if r, lost := s.sendOn(ctx, kept, m, mayContinue); !lost {
 			return r
 		}
 	}
@@ -148,14 +148,14 @@ func (s *SMTP) send(ctx context.Context, m *Message, mayContinue func() bool) Re
 	if err != nil {
 		return Result{ServerUnavailable, err.Error()}
 	}
-	r, _ := s.sendOver(ctx, fresh, m, mayContinue)
+	r, _ := s.sendOn(ctx, fresh, m, mayContinue)
 	return r
 }
 
-// sendOver sends a message over a connection and then keeps or closes it. lost reports that the
+// sendOn sends a message over a connection and then keeps or closes it. lost reports that the
 // connection was lost before the server answered to this message, so that it may be sent over
 // another connection.
-func (s *SMTP) sendOver(ctx context.Context, c *conn, m *Message, mayContinue func() bool) (r Result, lost bool) {
+func (s *SMTP) sendOn(ctx context.Context, c *conn, m *Message, mayContinue func() bool) (r Result, lost bool) {
 	release := context.AfterFunc(ctx, c.cut)
 	r, lost = c.send(ctx, m, mayContinue)
 	if release() && !c.broken {

@@ -96,9 +96,9 @@ func (o *Outreach) Settle(tx *store.Tx, doc store.Doc[Audience], matching []uuid
 	return o.Audiences.Get(tx, doc.ID)
 }
 
-// WithinAudience narrows a plan of contacts to the members of an audience. It fails with not_found if the audience
+// OnlyMembers narrows a plan of contacts to the members of an audience. It fails with not_found if the audience
 // does not exist.
-func (o *Outreach) WithinAudience(tx *store.Tx, audience uuid.UUID, plan *filter.Plan) (*filter.Plan, error) {
+func (o *Outreach) OnlyMembers(tx *store.Tx, audience uuid.UUID, plan *filter.Plan) (*filter.Plan, error) {
 	doc, err := o.Audiences.Get(tx, audience)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (o *Outreach) WithinAudience(tx *store.Tx, audience uuid.UUID, plan *filter
 		}
 	}
 	members, err := o.members.All(tx, audience)
-	return plan.Within(members), err
+	return plan.Only(members), err
 }
 
 // refreshJob is the kind of job that compares the members of a dynamic audience with its filters.
@@ -197,7 +197,7 @@ func (o *Outreach) differences(ctx context.Context, org, audience uuid.UUID) (di
 	var members []uuid.UUID
 	matching, err := o.selected(ctx, org, o.crm.Contacts.List, func(tx *store.Tx, _ *filter.CustomFields) (*filter.Plan, error) {
 		live = false
-		none := (&filter.Plan{Kind: o.crm.Contacts.List.Kind, Custom: filter.NoCustomFields, Sort: defaultSort(o)}).Within(nil)
+		none := (&filter.Plan{Kind: o.crm.Contacts.List.Kind, Custom: filter.NoCustomFields, Sort: defaultSort(o)}).Only(nil)
 		doc, err := o.Audiences.Get(tx, audience)
 		if err != nil || !doc.Record.isLive() {
 			return none, ignoreNotFound(err)

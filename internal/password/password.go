@@ -61,7 +61,7 @@ func NewHasher() *Hasher {
 	return &Hasher{running: make(chan struct{}, maxHashing), clients: map[string]int{}}
 }
 
-// Reserve takes a place for a password of a client, which Release gives back. If too many are in hand already, it
+// Reserve counts a password of a client as in hand, until Unreserve. If too many are in hand already, it
 // returns rate_limited.
 func (h *Hasher) Reserve(client string) error {
 	h.mu.Lock()
@@ -76,8 +76,8 @@ func (h *Hasher) Reserve(client string) error {
 	return nil
 }
 
-// Release gives the place of a password back.
-func (h *Hasher) Release(client string) {
+// Unreserve ends what Reserve began.
+func (h *Hasher) Unreserve(client string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.inHand--
@@ -96,14 +96,14 @@ func (h *Hasher) enter(ctx context.Context, client string) error {
 	case h.running <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		h.Release(client)
+		h.Unreserve(client)
 		return context.Cause(ctx)
 	}
 }
 
 func (h *Hasher) leave(client string) {
 	<-h.running
-	h.Release(client)
+	h.Unreserve(client)
 }
 
 func (h *Hasher) sum(ctx context.Context, client, password string, salt []byte, cost hashCost) ([]byte, error) {

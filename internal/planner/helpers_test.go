@@ -22,7 +22,7 @@ func (c *Calendar) at(d date, h int) time.Time { return c.first(d, h).time() }
 func (c *Calendar) date(t time.Time) date { return c.dateOf(instantOf(t)) }
 
 func (c *Calendar) after(t time.Time, d Delay, hour int) (over time.Time, passed bool) {
-	m, passed := c.over(instantOf(t), d, hour)
+	m, passed := c.later(instantOf(t), d, hour)
 	return m.time(), passed
 }
 

@@ -67,11 +67,11 @@ type Template struct {
 // step is a step with its incoming transitions.
 type step struct {
 	Step
-	place int // in Template.order
-	in    []link
-	out   []int // positions of the targets of its transitions
-	all   bool  // whether any incoming transition has RequireAll
-	own   int   // see Template.Hour
+	position int // in Template.order
+	in       []link
+	out      []int // positions of the targets of its transitions
+	all      bool  // whether any incoming transition has RequireAll
+	own      int   // see Template.Hour
 }
 
 // AnyHour is the hour of a step that has none of its own.
@@ -132,8 +132,8 @@ func New(steps []Step, transitions []Transition) *Template {
 			t.order = append(t.order, i)
 		}
 	}
-	for place, i := range t.order {
-		t.steps[i].place = place
+	for position, i := range t.order {
+		t.steps[i].position = position
 	}
 	return t
 }

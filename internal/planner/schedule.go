@@ -53,19 +53,19 @@ func newScheduling(t *Template, c *Calendar, start time.Time, history []StepHist
 
 // state is the progress of a step.
 type state struct {
-	scheduled, due, over instant // as in StepHistory
-	why                  cause   // of the due time
-	before               bool    // scheduled earlier; the reason is in the history, not in why
-	end                  Outcome
+	scheduled, due, ended instant // as in StepHistory
+	why                   cause   // of the due time
+	before                bool    // scheduled earlier; the reason is in the history, not in why
+	end                   Outcome
 }
 
-// settled reports whether the step has a due time or no longer needs one.
-func (s *state) settled() bool { return s.scheduled != 0 || s.over != 0 }
+// isDecided reports whether the step has a due time or no longer needs one.
+func (s *state) isDecided() bool { return s.scheduled != 0 || s.ended != 0 }
 
 func (f *scheduling) begin(history []StepHistory) {
 	for i := range min(len(history), len(f.states)) {
 		p := &history[i]
-		f.states[i] = state{scheduled: instantOf(p.ScheduledAt), due: instantOf(p.Due), over: instantOf(p.EndedAt), end: p.Outcome}
+		f.states[i] = state{scheduled: instantOf(p.ScheduledAt), due: instantOf(p.Due), ended: instantOf(p.EndedAt), end: p.Outcome}
 	}
 }
 
@@ -86,7 +86,7 @@ func (f *scheduling) scheduleFrom(scheduled, steps []int, now instant) []int {
 	for len(steps) > 0 {
 		first := 0
 		for j := range steps {
-			if f.steps[steps[j]].place < f.steps[steps[first]].place {
+			if f.steps[steps[j]].position < f.steps[steps[first]].position {
 				first = j
 			}
 		}
@@ -104,7 +104,7 @@ func (f *scheduling) scheduleFrom(scheduled, steps []int, now instant) []int {
 // scheduleStep schedules a step that has no due time yet, if its transitions allow it.
 func (f *scheduling) scheduleStep(i int, now instant) bool {
 	s := &f.states[i]
-	if s.settled() {
+	if s.isDecided() {
 		return false
 	}
 	due, why, can := f.templateDue(&f.steps[i])
@@ -174,7 +174,7 @@ func (f *scheduling) firedBy(l *link) (firedTransition, bool) {
 	case Scheduled:
 		return firedTransition{link: l, at: from.scheduled, due: from.due}, from.scheduled != 0
 	case Completes:
-		return firedTransition{link: l, at: from.over, due: from.over}, from.over != 0
+		return firedTransition{link: l, at: from.ended, due: from.ended}, from.ended != 0
 	}
 	return firedTransition{}, false
 }
@@ -182,8 +182,8 @@ func (f *scheduling) firedBy(l *link) (firedTransition, bool) {
 // applyDelays adds the delays of a transition. A step is never due before its transition fired.
 func (f *scheduling) applyDelays(next *firedTransition, hour int) {
 	var pre, post bool
-	next.due, pre = f.cal.over(next.due, next.link.Pre, hour)
-	next.due, post = f.cal.over(next.due, next.link.Post, hour)
+	next.due, pre = f.cal.later(next.due, next.link.Pre, hour)
+	next.due, post = f.cal.later(next.due, next.link.Post, hour)
 	next.passed = post || pre && next.link.Post.Unit == ""
 	if next.due < next.at {
 		next.due, next.passed = next.at, true
@@ -200,9 +200,9 @@ func (a firedTransition) beats(b firedTransition, all bool) bool {
 	return a.link.From < b.link.From
 }
 
-// over returns the time after a delay for a step of the given hour, and whether that hour had
+// later returns the time after a delay for a step of the given hour, and whether that hour had
 // passed.
-func (c *Calendar) over(m instant, d Delay, hour int) (over instant, passed bool) {
+func (c *Calendar) later(m instant, d Delay, hour int) (later instant, passed bool) {
 	n := max(d.N, 0)
 	switch d.Unit {
 	case Minutes:
@@ -211,16 +211,16 @@ func (c *Calendar) over(m instant, d Delay, hour int) (over instant, passed bool
 		return addUnits(m, n, 60*minute), false
 	case Days:
 		from := c.dateOf(m)
-		over = c.first(min(from+date(min(n, int(horizon))), max(from, horizon)), hour)
+		later = c.first(min(from+date(min(n, int(horizon))), max(from, horizon)), hour)
 	case BusinessDays:
-		over = c.first(c.businessDay(c.dateOf(m), n), hour)
+		later = c.first(c.businessDay(c.dateOf(m), n), hour)
 	default:
 		return m, false
 	}
-	if over < m {
+	if later < m {
 		return m, true
 	}
-	return over, false
+	return later, false
 }
 
 // addUnits adds n units, but not beyond the horizon.

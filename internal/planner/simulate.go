@@ -183,7 +183,7 @@ func (s *simulation) enter(i int) {
 	r.begin(past)
 	for j := range r.states {
 		switch state := &r.states[j]; {
-		case state.over != 0:
+		case state.ended != 0:
 			r.record(r.Ended(j, past[j]))
 		case state.scheduled != 0:
 			state.before = true
@@ -232,7 +232,7 @@ func (s *simulation) send(m queuedStep, at slot) {
 		})
 	}
 	s.ledger.take(at)
-	s.clock, state.over, r.queued = at.at, at.at, -1
+	s.clock, state.ended, r.queued = at.at, at.at, -1
 	r.waiting--
 	s.following = append(s.following[:0], r.steps[m.step].out...)
 	s.scheduleNext(m.sequence)
@@ -270,7 +270,7 @@ func (s *simulation) finish() bool {
 		if r.steps[step].Action == Send && !s.isSkippedNow(i, step) {
 			continue
 		}
-		r.states[step].over = s.clock
+		r.states[step].ended = s.clock
 		if r.steps[step].Action == Send {
 			r.waiting--
 		}

@@ -131,7 +131,7 @@ func (s *simulation) close(sequence int) {
 			continue
 		}
 		p := Planned{Step: i, Action: Skip, Why: NeverDue, Reason: "never due"}
-		if r.states[i].settled() {
+		if r.states[i].isDecided() {
 			if r.stuck != Hold || r.endsBy(r.states[i].due) {
 				s.recordDue(sequence, i, Skip, CampaignEnds, s.reason(sequence, i, 0, reasonCampaignEnds))
 				continue
@@ -140,7 +140,7 @@ func (s *simulation) close(sequence int) {
 		}
 		in := r.steps[i].in
 		for j := range in {
-			if _, fired := r.firedBy(&in[j]); fired || r.states[i].settled() {
+			if _, fired := r.firedBy(&in[j]); fired || r.states[i].isDecided() {
 				continue
 			}
 			p.Reason = "waits for step " + strconv.Itoa(in[j].From)

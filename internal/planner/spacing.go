@@ -42,7 +42,7 @@ func (t *Template) plannedTimes(c *Calendar, start instant) *plannedTimes {
 	p.order = slices.Clone(t.order)
 	for now, ok := start, true; ok; now, ok = f.endNext() {
 		for _, i := range t.order {
-			if f.states[i].settled() {
+			if f.states[i].isDecided() {
 				continue
 			}
 			if at, why, can := f.templateDue(&t.steps[i]); can {
@@ -70,7 +70,7 @@ func (f *scheduling) pushPlanned(i int) {
 // sort orders the steps by the times that the template plans.
 func (p *plannedTimes) sort(t *Template) {
 	slices.SortFunc(p.order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(p.steps[a].base, p.steps[b].base), cmp.Compare(t.steps[a].place, t.steps[b].place))
+		return cmp.Or(cmp.Compare(p.steps[a].base, p.steps[b].base), cmp.Compare(t.steps[a].position, t.steps[b].position))
 	})
 	for place, i := range p.order {
 		p.rank[i] = place
@@ -109,14 +109,14 @@ func (f *scheduling) endNext() (now instant, ok bool) {
 	now = f.states[next].due
 	for i := range f.states {
 		if i == next || f.isOpen(i) && f.states[i].due == now && f.steps[i].Action != Send {
-			f.states[i].over = now
+			f.states[i].ended = now
 		}
 	}
 	return now, true
 }
 
 // isOpen reports whether a step has a due time and has not ended.
-func (f *scheduling) isOpen(i int) bool { return f.states[i].scheduled != 0 && f.states[i].over == 0 }
+func (f *scheduling) isOpen(i int) bool { return f.states[i].scheduled != 0 && f.states[i].ended == 0 }
 
 // endsBefore reports whether a step ends before another one if nothing delays them.
 func (f *scheduling) endsBefore(i, other int) bool {
@@ -150,13 +150,13 @@ func (f *scheduling) keepDistance(i int, at instant, why cause) (instant, cause)
 		if other == i || f.steps[other].Action != Send || from.scheduled == 0 {
 			continue
 		}
-		isSent := from.over != 0
+		isSent := from.ended != 0
 		sent := max(from.due, f.expected)
 		switch {
 		case isSent && (from.end == Skipped || from.end == Failed):
 			continue
 		case isSent:
-			sent = from.over
+			sent = from.ended
 		case f.planned.rank[other] > f.planned.rank[i]:
 			continue
 		}
@@ -180,7 +180,7 @@ func (f *scheduling) keepDistance(i int, at instant, why cause) (instant, cause)
 // another: it counts from the end of the other one, whatever happens. They do not if the other one
 // has begun again since the step was scheduled.
 func (f *scheduling) keepsDistance(other, i int) bool {
-	if scheduled, over := f.states[i].scheduled, f.states[other].over; scheduled != 0 && (over == 0 || over > scheduled) {
+	if scheduled, over := f.states[i].scheduled, f.states[other].ended; scheduled != 0 && (over == 0 || over > scheduled) {
 		return false
 	}
 	first, last := &f.planned.steps[other], &f.planned.steps[i]
@@ -240,7 +240,7 @@ func (f *scheduling) replay(from, to int, at instant) (over instant, sum Delay, 
 		return 0, Delay{}, false
 	}
 	for _, d := range [...]Delay{l.Pre, l.Post} {
-		over, _ = f.cal.over(over, d, f.steps[to].Hour)
+		over, _ = f.cal.later(over, d, f.steps[to].Hour)
 		switch {
 		case d.Unit == "":
 		case sum.Unit == "" || sum.Unit == d.Unit:

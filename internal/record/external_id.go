@@ -161,12 +161,12 @@ func (k *kind) withFurtherID(rec any, body *shape.Value) {
 	k.addFurther(body, otherIDs, given)
 }
 
-// ownID returns the external id under which a record is known here that another installation, or another organization, exported
+// exportedID returns the external id under which a record is known here that another installation, or another organization, exported
 // with an id.
-func ownID(id string) string { return rows.SystemID("prospector", id) }
+func exportedID(id string) string { return rows.SystemID("prospector", id) }
 
-// withOwnID adds an own id to the external ids that a body gives a record. The first external id of a record is external_id.
-func (k *kind) withOwnID(rec any, body *shape.Value, own string) {
+// withExportedID adds the id of an export to the external ids that a body gives a record. The first external id of a record is external_id.
+func (k *kind) withExportedID(rec any, body *shape.Value, own string) {
 	ids := k.idsOf(rec)
 	switch {
 	case own == "" || slices.ContainsFunc(ids, func(id string) bool { return isSameID(id, own) }):

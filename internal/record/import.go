@@ -187,7 +187,7 @@ func (k *kind) importColumns(tx *store.Tx, table *rows.Reader, o ImportOptions, 
 		t.OptOut, targets[status.Column] = true, &status
 	}
 	return rows.NewColumns(table, o.Mapping, o.Writing, rows.Fields[*target]{
-		Entity: k.Entity, Targets: targets, Own: k.namesTargets(targets), Year: tx.Now().Year(), IsReadOnly: func(name string) bool {
+		Entity: k.Entity, Targets: targets, Exported: k.namesTargets(targets), Year: tx.Now().Year(), IsReadOnly: func(name string) bool {
 			f := k.shape.Field(name)
 			return f != nil && (f.ReadOnly || name == sourceField) || k.isNameColumn(name)
 		},

@@ -204,7 +204,7 @@ func (d *dryRun) bringFor(tx *store.Tx, im *Importer, item *importItem) error {
 	}
 	keys := im.dryKeys(im.kind, im.record(item.draft))
 	if id := item.body.Get("id"); id.Kind == shape.String {
-		keys = append(keys, dryKey(im.kind, "id", shape.Fold(id.Text)), dryKey(im.kind, externalID, shape.Fold(ownID(id.Text))))
+		keys = append(keys, dryKey(im.kind, "id", shape.Fold(id.Text)), dryKey(im.kind, externalID, shape.Fold(exportedID(id.Text))))
 	}
 	for i := range item.links {
 		l := &item.links[i]

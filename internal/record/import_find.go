@@ -27,8 +27,8 @@ func (a *attempt) findGiven(report func(rows.Dropped)) (id uuid.UUID, exists boo
 			return id, false, cmp.Or(err, error(fault.New(fault.NotFound, "id: %s was merged into %s", id, survivor)))
 		}
 		if a.columns.IsOwn() && a.kind.shape.Field(otherIDs) != nil {
-			a.ownID = ownID(given.Text)
-			return a.kind.findByID(a.tx, a.ownID)
+			a.exportedID = exportedID(given.Text)
+			return a.kind.findByID(a.tx, a.exportedID)
 		}
 	}
 	for _, c := range a.item.cells {
@@ -179,7 +179,7 @@ func (item *importItem) namesUnknown(links []linked) bool {
 // mayBe reports whether a record that was found by a field may be the one that the row means. With MatchAuto it is not
 // if both have external ids that tell them apart.
 func (a *attempt) mayBe(id uuid.UUID, field string) (bool, error) {
-	own := append(a.item.body.Get(otherIDs).Texts(), a.item.body.Get(externalID).Text, a.ownID)
+	own := append(a.item.body.Get(otherIDs).Texts(), a.item.body.Get(externalID).Text, a.exportedID)
 	if field == externalID || len(a.match) == 1 || !slices.ContainsFunc(own, func(id string) bool { return id != "" }) {
 		return true, nil
 	}

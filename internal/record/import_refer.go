@@ -56,7 +56,7 @@ func (item *importItem) prepareLink(l *link, known map[string]*preparedLink, isO
 	key.WriteString(l.field)
 	if isOwn && l.id != nil && isID(l.id.Value.Text) && l.refers.shape.Field(otherIDs) != nil {
 		// It counts only if there is no record with the id.
-		l.body.Members = append(l.body.Members, shape.Member{Key: externalID, Value: text(ownID(l.id.Value.Text))})
+		l.body.Members = append(l.body.Members, shape.Member{Key: externalID, Value: text(exportedID(l.id.Value.Text))})
 		key.WriteString("\x00" + l.id.Value.Text)
 	}
 	if len(l.body.Members) == 0 {

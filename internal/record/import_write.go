@@ -121,7 +121,7 @@ type attempt struct {
 	dropped []rows.Dropped
 
 	id         uuid.UUID
-	ownID      string // see ownID, if the row has an id that does not exist here
+	exportedID string // see ownID, if the row has an id that does not exist here
 	added      bool
 	changes    []rows.Change
 	keptOptOut bool
@@ -143,9 +143,9 @@ func (a *attempt) run() error {
 		draft = a.refer(draft, withoutEdits(refs))
 	}
 	id, exists, err := a.findGiven(report)
-	if err == nil && !exists && a.ownID != "" {
+	if err == nil && !exists && a.exportedID != "" {
 		body := shape.Value{Kind: shape.Object}
-		a.kind.withOwnID(a.record(draft), &body, a.ownID)
+		a.kind.withExportedID(a.record(draft), &body, a.exportedID)
 		a.kind.accumulate(a.record(draft), &body, report)
 		draft = a.refer(draft, body)
 	}
@@ -184,7 +184,7 @@ func (a *attempt) edit(rec any, refs shape.Value) (shape.Value, error) {
 			return body, err
 		}
 		a.kind.withFurtherID(rec, &body)
-		a.kind.withOwnID(rec, &body, a.ownID)
+		a.kind.withExportedID(rec, &body, a.exportedID)
 	}
 	if a.keptOptOut = a.keepsOptOut(rec, body); a.keptOptOut {
 		take(&body, a.optOut.Field)

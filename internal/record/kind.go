@@ -201,7 +201,7 @@ func (k *kind) beforeDelete(tx *store.Tx, rec any, isDamaged bool) error {
 		return err
 	}
 	for _, other := range k.set.kinds {
-		if err := other.release(tx, k.Entity, headOf(rec).ID, isDamaged); err != nil {
+		if err := other.removeReferences(tx, k.Entity, headOf(rec).ID, isDamaged); err != nil {
 			return err
 		}
 	}

@@ -239,7 +239,7 @@ func (k *kind) redirect(tx *store.Tx, entity string, from, to uuid.UUID, budget 
 			continue
 		}
 		tomb := store.Tombstone{Field: f.Key, Value: from.String(), By: to.String(), Key: f.Key, Prefix: from[:]}
-		if err := k.buryUpTo(tx, tomb, max(1, min(sweepBatch, *budget))); err != nil {
+		if err := k.dropValueUpTo(tx, tomb, max(1, min(sweepBatch, *budget))); err != nil {
 			return err
 		}
 		*budget -= len(referrers)

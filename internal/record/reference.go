@@ -102,7 +102,7 @@ func (k *kind) check(tx *store.Tx, before, after any, body shape.Value, p *fault
 			}
 			if why != "" {
 				if places == nil {
-					places = placesOf(&f, body)
+					places = pathsOf(&f, body)
 				}
 				p.Invalid(cmp.Or(places[id], f.Key), "%s", why)
 			}
@@ -172,7 +172,7 @@ func (k *kind) checkUpdate(tx *store.Tx, body shape.Value, rec any, p *fault.Pro
 		return err
 	}
 	for i := range k.refs {
-		for id, path := range placesOf(&k.refs[i], body) {
+		for id, path := range pathsOf(&k.refs[i], body) {
 			why, err := k.set.referenceProblem(tx, k.refs[i].Ref, id, k.Object)
 			if err != nil {
 				return err
@@ -209,8 +209,8 @@ func (k *kind) checkTogether(body shape.Value, p *fault.Problems) {
 	}
 }
 
-// placesOf returns the path in the body of each reference in a field.
-func placesOf(f *shape.Field, body shape.Value) map[uuid.UUID]string {
+// pathsOf returns the path in the body of each reference in a field.
+func pathsOf(f *shape.Field, body shape.Value) map[uuid.UUID]string {
 	places := map[uuid.UUID]string{}
 	for _, key := range []string{"add_" + f.Key, f.Key} {
 		given := body.Get(key)
@@ -262,10 +262,10 @@ func (k *kind) needs(entity string) bool {
 	return slices.ContainsFunc(k.refs, func(f shape.Field) bool { return f.Ref == entity && f.Required && !f.Input })
 }
 
-// release removes the references of this kind's records to a record that is being deleted. The
+// removeReferences removes the references of this kind's records to a record that is being deleted. The
 // records keep their updated_at and emit no events, but the change log has an entry for each. A
 // required reference refuses the deletion. If the record is damaged, the reference stays instead.
-func (k *kind) release(tx *store.Tx, entity string, id uuid.UUID, isDamaged bool) error {
+func (k *kind) removeReferences(tx *store.Tx, entity string, id uuid.UUID, isDamaged bool) error {
 	for _, f := range k.refs {
 		if f.Ref != entity || f.Input {
 			continue
@@ -279,7 +279,7 @@ func (k *kind) release(tx *store.Tx, entity string, id uuid.UUID, isDamaged bool
 		case f.Required:
 			return fault.Taken(fault.InUse, f.Key, referrers[0].String(), "%s refers to this record", k.WithArticle())
 		default:
-			if err := k.bury(tx, store.Tombstone{Field: f.Key, Value: id.String(), Key: f.Key, Prefix: id[:]}); err != nil {
+			if err := k.dropValue(tx, store.Tombstone{Field: f.Key, Value: id.String(), Key: f.Key, Prefix: id[:]}); err != nil {
 				return err
 			}
 		}

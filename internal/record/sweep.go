@@ -21,15 +21,15 @@ type sweepWork struct {
 	Tomb   store.Tombstone
 }
 
-// bury removes a value from all records of the kind at once by a tombstone, and rewrites the
+// dropValue removes a value from all records of the kind at once by a tombstone, and rewrites the
 // records to which it applies: immediately if they are few, otherwise in a job. It always rewrites
 // at least one batch immediately, because the index orders snapshots by the changes of a table.
-func (k *kind) bury(tx *store.Tx, tomb store.Tombstone) error {
-	return k.buryUpTo(tx, tomb, sweepBatch)
+func (k *kind) dropValue(tx *store.Tx, tomb store.Tombstone) error {
+	return k.dropValueUpTo(tx, tomb, sweepBatch)
 }
 
-// buryUpTo is bury that rewrites up to limit records immediately.
-func (k *kind) buryUpTo(tx *store.Tx, tomb store.Tombstone, limit int) error {
+// dropValueUpTo is dropValue that rewrites up to limit records immediately.
+func (k *kind) dropValueUpTo(tx *store.Tx, tomb store.Tombstone, limit int) error {
 	tomb, err := k.table.AddTombstone(tx, tomb)
 	if err != nil {
 		return err

@@ -154,7 +154,7 @@ func (k *Kind[T]) Restore(tx *store.Tx, id uuid.UUID, force bool) (doc store.Doc
 		err = restore()
 		return doc, err
 	}
-	if err := k.checkReleased(tx, id); err != nil {
+	if err := k.checkUnreferenced(tx, id); err != nil {
 		return doc, err
 	}
 	if err := k.set.Restoring(tx, deletion, id, force, restore); err != nil {
@@ -173,7 +173,7 @@ func (k *Kind[T]) restore(tx *store.Tx, id uuid.UUID, force, withoutID bool) (do
 	if err := old.Record.kept.fill(&rec); err != nil {
 		return doc, nil, err
 	}
-	if err := k.checkReleased(tx, id); err != nil {
+	if err := k.checkUnreferenced(tx, id); err != nil {
 		return doc, nil, err
 	}
 	if err := k.trash.Delete(tx, old); err != nil {
@@ -247,9 +247,9 @@ func (k *kind) MayRefuseToRestore() bool {
 	})
 }
 
-// checkReleased refuses to restore a record while references to it are still being removed, because new references would
+// checkUnreferenced refuses to restore a record while references to it are still being removed, because new references would
 // be removed with them.
-func (k *kind) checkReleased(tx *store.Tx, id uuid.UUID) error {
+func (k *kind) checkUnreferenced(tx *store.Tx, id uuid.UUID) error {
 	for _, other := range k.set.kinds {
 		tombs, err := tx.Tombstones(other.table.Name())
 		if err != nil {

@@ -18,10 +18,10 @@ type targeting interface {
 
 // Fields describes the columns that tables of an entity can have.
 type Fields[T any] struct {
-	Entity  string
-	Targets map[string]T // by name
-	Own     map[string]T // further ones that only an export of this service has
-	Year    int          // the present one: nothing is founded after the next
+	Entity   string
+	Targets  map[string]T // by name
+	Exported map[string]T // further ones that only an export of this service has
+	Year     int          // the present one: nothing is founded after the next
 	// IsReadOnly reports whether name is a field that tables cannot set, because the service sets it. Such
 	// columns are ignored without a warning.
 	IsReadOnly func(name string) bool
@@ -40,7 +40,7 @@ type Columns[T targeting] struct {
 	readings  []string // how values were read
 	surveyed  int      // rows
 	columns   []string
-	places    []column[T]           // of CSV
+	assigned  []column[T]           // of CSV
 	values    [][]string            // of CSV, in the sample
 	members   map[string]*column[T] // of JSON, by path
 	paths     []string              // of members
@@ -55,18 +55,18 @@ type Columns[T targeting] struct {
 
 // column is a column of a table.
 type column[T any] struct {
-	name       string
-	target     T // zero if the column is ignored
-	style      Style
-	confidence Confidence
-	rank       int        // lower is better if several columns set the field
-	isShared   bool       // other columns of the table set the field too
-	typ        shape.Type // of the field
-	evidence   evidence
-	isFlag     bool // the column sets optOutFlag
-	isStatus   bool // it is an opt_out_status
-	optOuts    optOuts
-	unit       float64 // what its name says that its numbers count, such as 1000; 0 if it says nothing
+	name          string
+	target        T // zero if the column is ignored
+	style         Style
+	confidence    Confidence
+	rank          int        // lower is better if several columns set the field
+	isAlternative bool       // other columns of the table set the field too
+	typ           shape.Type // of the field
+	evidence      evidence
+	isFlag        bool // the column sets optOutFlag
+	isStatus      bool // it is an opt_out_status
+	optOuts       optOuts
+	unit          float64 // what its name says that its numbers count, such as 1000; 0 if it says nothing
 }
 
 // Cell is a value of a row.
@@ -114,7 +114,7 @@ func NewColumns[T targeting](t *Reader, mapping map[string]string, how Writing, 
 		keys = keysOf(sample[0].Object)
 	}
 	if c.plain = isOwnExport(keys); c.plain {
-		fields.Targets = joined(fields.Targets, fields.Own)
+		fields.Targets = joined(fields.Targets, fields.Exported)
 	}
 	for name, target := range fields.Targets {
 		t := target.target()
@@ -138,7 +138,7 @@ func NewColumns[T targeting](t *Reader, mapping map[string]string, how Writing, 
 		c.decide()
 		return c, nil
 	}
-	c.place(sample)
+	c.assign(sample)
 	return c, nil
 }
 
@@ -266,7 +266,7 @@ func (c *Columns[T]) member(path string) *column[T] {
 	if p, known := c.members[path]; known {
 		return p
 	}
-	p := &column[T]{name: path, style: english, isShared: true}
+	p := &column[T]{name: path, style: english, isAlternative: true}
 	if c.locale != nil {
 		p.style = *c.locale
 	}

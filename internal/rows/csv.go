@@ -11,11 +11,11 @@ import (
 // This file does not use encoding/csv, because that reads an unclosed quote to the end of the file,
 // stops there, and removes carriage returns from cells.
 
-// place is the position of the reader within a cell.
-type place int
+// position is the position of the reader within a cell.
+type position int
 
 const (
-	before place = iota // at its start
+	before position = iota // at its start
 	plain
 	quoted
 	behind // after its closing quote
@@ -37,7 +37,7 @@ const maxExtraCells = 100
 // cells collects the cells of a row.
 type cells struct {
 	comma byte
-	place place
+	at    position
 	text  []byte
 	ends  []int // the ends of the cells, in text
 	start int   // of the current cell, in text
@@ -51,7 +51,7 @@ func (t *Reader) cellsFrom(line []byte) Row {
 	c := cells{comma: t.comma}
 	var more []byte // the lines after the first
 	err := c.add(line)
-	for err == nil && c.place == quoted {
+	for err == nil && c.at == quoted {
 		if t.Columns != nil && len(c.ends) > len(t.Columns)+maxExtraCells {
 			err = errOpen
 			break
@@ -87,17 +87,17 @@ func (c *cells) add(line []byte) error {
 		end--
 	}
 	for i, b := range line {
-		switch c.place {
+		switch c.at {
 		case quoted:
 			if b == '"' {
-				c.place = behind
+				c.at = behind
 			} else {
 				c.text = append(c.text, b)
 			}
 			continue
 		case behind:
 			if b == '"' {
-				c.place = quoted
+				c.at = quoted
 				c.text = append(c.text, b)
 				continue
 			}
@@ -108,19 +108,19 @@ func (c *cells) add(line []byte) error {
 			if c.end(); len(c.ends) == maxCells {
 				return errWide
 			}
-		case c.place == behind:
+		case c.at == behind:
 			if b != ' ' && b != '\t' {
 				return errQuote
 			}
 		case b == '"' && len(bytes.TrimSpace(c.text[c.start:])) == 0: // programs may put spaces before a quote
 			c.text = c.text[:c.start]
-			c.place = quoted
+			c.at = quoted
 		default:
-			c.place = plain
+			c.at = plain
 			c.text = append(c.text, b)
 		}
 	}
-	if c.place != quoted {
+	if c.at != quoted {
 		c.end()
 	}
 	return nil
@@ -128,7 +128,7 @@ func (c *cells) add(line []byte) error {
 
 func (c *cells) end() {
 	c.ends = append(c.ends, len(c.text))
-	c.start, c.place = len(c.text), before
+	c.start, c.at = len(c.text), before
 }
 
 func (c *cells) split() []string {

@@ -155,7 +155,7 @@ func (t *Reader) peekLines() ([]byte, error) {
 func parseRows(start []byte, comma byte) (list [][]string) {
 	c := cells{comma: comma}
 	for line := range bytes.Lines(start) {
-		if c.place != quoted {
+		if c.at != quoted {
 			if len(bytes.TrimSpace(line)) == 0 {
 				continue
 			}
@@ -165,7 +165,7 @@ func parseRows(start []byte, comma byte) (list [][]string) {
 			c = cells{comma: comma}
 			continue
 		}
-		if c.place != quoted {
+		if c.at != quoted {
 			if list = append(list, c.split()); len(list) > maxTitles {
 				break
 			}

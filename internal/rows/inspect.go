@@ -55,7 +55,7 @@ func (c *Columns[T]) Inspect(t *Reader) Inspection {
 	if names, read := t.Sheets(); names != nil {
 		in.Sheets, in.Sheet = names, read
 	}
-	places, values := c.places, c.values
+	places, values := c.assigned, c.values
 	if c.columns == nil {
 		places, values = c.sampledMembers(sample)
 	}

@@ -172,8 +172,8 @@ func (c *Columns[T]) askAboutOptOuts() {
 
 // all returns the columns of the table.
 func (c *Columns[T]) all() (list []*column[T]) {
-	for i := range c.places {
-		list = append(list, &c.places[i])
+	for i := range c.assigned {
+		list = append(list, &c.assigned[i])
 	}
 	for _, path := range c.paths {
 		list = append(list, c.members[path])

@@ -18,10 +18,10 @@ func (c *Columns[T]) Read(row *Row) (cells []Cell[T], dropped []Dropped) {
 		r.finish()
 		return r.cells, r.dropped
 	}
-	r.cells = make([]Cell[T], 0, len(c.places))
+	r.cells = make([]Cell[T], 0, len(c.assigned))
 	var none T
-	for i := range c.places {
-		if p := &c.places[i]; p.target != none && row.Cells[i] != "" {
+	for i := range c.assigned {
+		if p := &c.assigned[i]; p.target != none && row.Cells[i] != "" {
 			r.text(p, row.Cells[i], UnescapeFormula(row.Cells[i]))
 		}
 	}
@@ -68,7 +68,7 @@ func (r *reading[T]) text(p *column[T], raw, text string) {
 		if v, decides := t.optOut(text, isMapped); decides {
 			if v.Kind != shape.Absent {
 				flag := *p
-				flag.target, flag.isShared = r.c.fields.Targets[optOutFlag], true
+				flag.target, flag.isAlternative = r.c.fields.Targets[optOutFlag], true
 				r.add(&flag, raw, v)
 			}
 			return
@@ -92,7 +92,7 @@ func (r *reading[T]) text(p *column[T], raw, text string) {
 func (r *reading[T]) add(p *column[T], raw string, v shape.Value) {
 	cell := Cell[T]{Target: p.target, Column: p.name, Text: raw, Value: v, Doubtful: p.isFlag && v.True && p.isUnreadable(raw)}
 	i := -1
-	if p.isShared {
+	if p.isAlternative {
 		i = slices.IndexFunc(r.cells, func(c Cell[T]) bool { return c.Target == p.target })
 	}
 	if i < 0 {
@@ -110,14 +110,14 @@ func (r *reading[T]) add(p *column[T], raw string, v shape.Value) {
 // finish adds what follows from all columns.
 func (r *reading[T]) finish() {
 	r.splitFullName()
-	r.placeCity()
+	r.fillLocation()
 	for _, f := range r.further {
 		r.leave(f)
 	}
 }
 
-// placeCity takes the city of a row for its location if no column of the table says that.
-func (r *reading[T]) placeCity() {
+// fillLocation takes the city of a row for its location if no column of the table says that.
+func (r *reading[T]) fillLocation() {
 	city, hasCity := r.c.fields.Targets["city"]
 	location, hasLocation := r.c.fields.Targets["location"]
 	if !hasCity || !hasLocation || r.c.plain || r.c.sets[location] {

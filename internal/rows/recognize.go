@@ -120,16 +120,16 @@ type candidate struct {
 	empty bool // the sample has no value
 }
 
-// place decides which fields the columns of a CSV file set: what the mapping says, or else the best
+// assign decides which fields the columns of a CSV file set: what the mapping says, or else the best
 // column for each field.
-func (c *Columns[T]) place(sample []Row) {
+func (c *Columns[T]) assign(sample []Row) {
 	values := sampleOf(sample, len(c.columns))
 	c.values = values
-	c.places = make([]column[T], len(c.columns))
+	c.assigned = make([]column[T], len(c.columns))
 	done := map[string]bool{} // by field
 	var list []candidate
 	for i, name := range c.columns {
-		c.places[i].name = name
+		c.assigned[i].name = name
 		if field, mapped := c.mapping[name]; mapped && slices.Index(c.columns, name) == i {
 			c.set(i, knownName{field, c.names.rank(name, field)}, Exact, done)
 			continue
@@ -139,7 +139,7 @@ func (c *Columns[T]) place(sample []Row) {
 			found = slices.DeleteFunc(c.names.all(of), func(k knownName) bool {
 				return c.fields.Targets[k.field].target().Field.Type != shape.TypeNumber
 			})
-			c.places[i].unit = unit
+			c.assigned[i].unit = unit
 		}
 		if exact := c.names.find(name); exact != nil {
 			found = append([]knownName{*exact}, found...)
@@ -165,12 +165,12 @@ func (c *Columns[T]) place(sample []Row) {
 			c.set(one.at, knownName{one.field, one.rank}, confidenceOf(one.rank), done)
 		}
 	}
-	c.placeNames(done)
+	c.assignNames(done)
 	c.guess(values, done)
-	c.share(list)
+	c.assignAlternatives(list)
 	var none T
-	for i := range c.places {
-		p := &c.places[i]
+	for i := range c.assigned {
+		p := &c.assigned[i]
 		if p.target != none {
 			c.noteTarget(p)
 		}
@@ -181,7 +181,7 @@ func (c *Columns[T]) place(sample []Row) {
 	}
 	c.surveyed = len(sample)
 	c.decide()
-	for _, p := range c.places {
+	for _, p := range c.assigned {
 		if p.target == none {
 			c.ignore(p.name)
 		}
@@ -191,35 +191,35 @@ func (c *Columns[T]) place(sample []Row) {
 // Check returns an error if no column of a CSV file sets a field.
 func (c *Columns[T]) Check() error {
 	var none T
-	if c.columns == nil || slices.ContainsFunc(c.places, func(p column[T]) bool { return p.target != none }) {
+	if c.columns == nil || slices.ContainsFunc(c.assigned, func(p column[T]) bool { return p.target != none }) {
 		return nil
 	}
 	return invalid("mapping", "no column is a field of %s: %s; map the columns to fields", c.fields.Entity, listed(c.columns))
 }
 
 func (c *Columns[T]) set(at int, known knownName, confidence Confidence, done map[string]bool) {
-	p := &c.places[at]
+	p := &c.assigned[at]
 	p.target, p.confidence, p.rank = c.fields.Targets[known.field], confidence, known.rank
 	if known.field != "" {
 		done[known.field] = true
 	}
 }
 
-// share lets the columns that are left set a field that another column sets, in rows in which that one has no value.
-func (c *Columns[T]) share(list []candidate) {
+// assignAlternatives lets the columns that are left set a field that another column sets, in rows in which that one has no value.
+func (c *Columns[T]) assignAlternatives(list []candidate) {
 	var none T
 	for _, one := range list {
-		p := &c.places[one.at]
+		p := &c.assigned[one.at]
 		if p.target == none && !c.mapped[one.field] && (!c.plain || c.isOptOut(one.field)) && one.field != "id" && one.field != "add_tags" {
 			p.target, p.confidence, p.rank = c.fields.Targets[one.field], confidenceOf(one.rank), one.rank
 		}
 	}
 	count := map[T]int{}
-	for _, p := range c.places {
+	for _, p := range c.assigned {
 		count[p.target]++
 	}
-	for i := range c.places {
-		c.places[i].isShared = count[c.places[i].target] > 1 || c.places[i].target == c.fields.Targets[optOutFlag]
+	for i := range c.assigned {
+		c.assigned[i].isAlternative = count[c.assigned[i].target] > 1 || c.assigned[i].target == c.fields.Targets[optOutFlag]
 	}
 }
 
@@ -232,7 +232,7 @@ func (c *Columns[T]) noteTarget(p *column[T]) {
 // isFree reports whether a column may still set a field.
 func (c *Columns[T]) isFree(at int, field string, done map[string]bool) bool {
 	var none T
-	return c.places[at].target == none && !done[field] && !c.mapped[field]
+	return c.assigned[at].target == none && !done[field] && !c.mapped[field]
 }
 
 // fits reports whether the values of a column can be those of a field: references are ids.
@@ -257,10 +257,10 @@ func isSalutation(text string) bool {
 	return len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return !match.IsTitle(strings.Trim(w, ",")) })
 }
 
-// placeNames decides what a column that is only called name contains: the other half of the name if one
+// assignNames decides what a column that is only called name contains: the other half of the name if one
 // column has a half, or else full names.
-func (c *Columns[T]) placeNames(done map[string]bool) {
-	for i, p := range c.places {
+func (c *Columns[T]) assignNames(done map[string]bool) {
+	for i, p := range c.assigned {
 		_, mapped := c.mapping[p.name]
 		if mapped || p.confidence != Known || p.target.target().Member != fullName || !halfNames[foldHeader(p.name)] {
 			continue
@@ -307,9 +307,9 @@ func (c *Columns[T]) guess(values [][]string, done map[string]bool) {
 		if _, known := c.fields.Targets[one.field]; !known {
 			continue
 		}
-		for i := range c.places {
-			_, mapped := c.mapping[c.places[i].name]
-			name := c.places[i].name
+		for i := range c.assigned {
+			_, mapped := c.mapping[c.assigned[i].name]
+			name := c.assigned[i].name
 			if !mapped && c.isFree(i, one.field, done) && mostly(values[i], one.is) && areDistinct(values[i], one.key) && !isAboutOthers(name) {
 				c.set(i, knownName{one.field, guessedRank}, Guessed, done)
 			}

@@ -77,7 +77,7 @@ func WithoutRejects(text []byte, delimiter string, names func(cells []string) bo
 	}
 	for len(text) > 0 {
 		c, n := cells{comma: comma}, 0
-		for n == 0 || c.place == quoted && n < len(text) { // a row has more lines while a quote is open
+		for n == 0 || c.at == quoted && n < len(text) { // a row has more lines while a quote is open
 			line := text[n:]
 			if end := bytes.IndexByte(line, '\n'); end >= 0 {
 				line = line[:end+1]

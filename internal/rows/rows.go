@@ -77,7 +77,7 @@ type Reader struct {
 	isExport bool // of an organization
 	in       *bufio.Reader
 	decoder  *decoder
-	release  func()
+	onClose  func()
 	book     *workbook // nil unless the file is a spreadsheet
 	next     func() (Row, error)
 	coming   []Row // the next rows, up to lastRows
@@ -86,7 +86,7 @@ type Reader struct {
 	isCSV    bool
 	line     int    // the number of the next line
 	again    []byte // lines to read again
-	place    int    // the position of the next line in again
+	againAt  int    // the position of the next line in again
 	long     bool   // a line that was too long follows again
 	comma    byte
 	sample   []Row // rows to return before others
@@ -105,7 +105,7 @@ func Open(r io.Reader, o Options) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Reader{entity: o.Entity, release: release, book: book, line: 1}
+	t := &Reader{entity: o.Entity, onClose: release, book: book, line: 1}
 	if book != nil {
 		err = t.openSheet()
 	} else {
@@ -164,7 +164,7 @@ func (t *Reader) Close() {
 	if t.book != nil {
 		t.book.Close()
 	}
-	t.release()
+	t.onClose()
 }
 
 // Encoding names the encoding of the file as far as it was read. A file that has only ASCII characters is
@@ -420,16 +420,16 @@ var errLong = fmt.Errorf("longer than %d bytes", maxRow)
 // readLine returns the next line including its line ending. A line that is too long is skipped and
 // returned as errLong.
 func (t *Reader) readLine() ([]byte, error) {
-	if rest := t.again[t.place:]; len(rest) > 0 {
+	if rest := t.again[t.againAt:]; len(rest) > 0 {
 		end := bytes.IndexByte(rest, '\n') + 1
 		if end == 0 {
 			end = len(rest)
 		}
-		t.place += end
+		t.againAt += end
 		t.line++
 		return rest[:end], nil
 	}
-	t.again, t.place = nil, 0
+	t.again, t.againAt = nil, 0
 	if t.long {
 		t.long = false
 		t.line++
@@ -468,9 +468,9 @@ func (t *Reader) back(lines []byte) {
 	if len(lines) > 0 && lines[len(lines)-1] != '\n' {
 		t.line--
 	}
-	if t.place >= len(lines) {
-		t.place -= len(lines) // they were read from again
+	if t.againAt >= len(lines) {
+		t.againAt -= len(lines) // they were read from again
 	} else {
-		t.again, t.place = lines, 0
+		t.again, t.againAt = lines, 0
 	}
 }

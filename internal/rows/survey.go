@@ -163,8 +163,8 @@ func (p *column[T]) isDate() bool { return p.typ == shape.TypeDate }
 
 // styled returns the columns that set numbers or dates.
 func (c *Columns[T]) styled() (list []*column[T]) {
-	for i := range c.places {
-		if p := &c.places[i]; p.typ == shape.TypeNumber || p.typ == shape.TypeDate {
+	for i := range c.assigned {
+		if p := &c.assigned[i]; p.typ == shape.TypeNumber || p.typ == shape.TypeDate {
 			list = append(list, p)
 		}
 	}
@@ -223,9 +223,9 @@ func (c *Columns[T]) survey(row *Row) {
 		c.surveyObject("", row.Object)
 		return
 	}
-	for i := range c.places {
+	for i := range c.assigned {
 		if row.Cells[i] != "" {
-			c.places[i].survey(UnescapeFormula(row.Cells[i]))
+			c.assigned[i].survey(UnescapeFormula(row.Cells[i]))
 		}
 	}
 }

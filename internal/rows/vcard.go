@@ -234,7 +234,7 @@ func components(text string, divided bool) []string {
 
 // cellsOf returns the cells of a card.
 func cellsOf(card []property) []string {
-	slices.SortStableFunc(card, func(a, b property) int { return cmp.Or(cmp.Compare(a.pref, b.pref), cmp.Compare(a.place(), b.place())) })
+	slices.SortStableFunc(card, func(a, b property) int { return cmp.Or(cmp.Compare(a.pref, b.pref), cmp.Compare(a.rank(), b.rank())) })
 	all := func(names ...string) (list []property) {
 		for _, name := range names {
 			for _, p := range card {
@@ -258,7 +258,7 @@ func cellsOf(card []property) []string {
 		emails = append(emails, p.values[0])
 	}
 	for _, p := range all("TEL") {
-		if !p.is("FAX") && !p.is("PAGER") && !p.is("MODEM") {
+		if !p.hasType("FAX") && !p.hasType("PAGER") && !p.hasType("MODEM") {
 			phones = append(phones, strings.TrimPrefix(p.values[0], "tel:"))
 		}
 	}
@@ -284,14 +284,14 @@ func cellsOf(card []property) []string {
 	}
 }
 
-func (p *property) is(kind string) bool { return slices.Contains(p.types, kind) }
+func (p *property) hasType(kind string) bool { return slices.Contains(p.types, kind) }
 
-// place is the place of a property among those of its name, unless one is preferred: that of work, a mobile number, others.
-func (p *property) place() int {
+// rank is the position of a property among those of its name, unless one is preferred: that of work, a mobile number, others.
+func (p *property) rank() int {
 	switch {
-	case p.is("WORK"):
+	case p.hasType("WORK"):
 		return 0
-	case p.is("CELL"):
+	case p.hasType("CELL"):
 		return 1
 	}
 	return 2

@@ -46,7 +46,7 @@ func (e *Engine) rescheduleAdvance(tx *store.Tx, job store.Job, next time.Time) 
 	if !next.IsZero() {
 		return tx.Reschedule(job.ID, e.clock.wallAt(tx, next), 0)
 	}
-	e.releaseJob(tx, advanceJobPart)
+	e.forgetJob(tx, advanceJobPart)
 	return tx.Done(job.ID)
 }
 
@@ -69,13 +69,13 @@ func (e *Engine) advanceOnce(
 		var next time.Time
 		err := e.withEngine(tx, func(x *engineTx) (err error) {
 			if done != nil { // the store retries the transaction
-				e.dispatcher.release(done.claimed)
+				e.dispatcher.unclaim(done.claimed)
 			}
 			done, x.capacity = x, e.dispatcher.capacity(ctx, org)
 			if err = x.storeResults(b.results); err != nil {
 				return err
 			}
-			if err = x.agree(b.handovers); err != nil {
+			if err = x.markSending(b.handovers); err != nil {
 				return err
 			}
 			more, next, err = x.doDue()

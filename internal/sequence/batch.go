@@ -24,8 +24,8 @@ type handover struct {
 	decided  chan struct{} // closed when isAgreed is set
 }
 
-// settle lets the connections continue that wait for the batch, after it was stored or could not be.
-func (b *batch) settle(err error) {
+// finish lets the connections continue that wait for the batch, after it was stored or could not be.
+func (b *batch) finish(err error) {
 	for _, h := range b.handovers {
 		h.isAgreed = h.isAgreed && err == nil
 		close(h.decided)
@@ -53,7 +53,7 @@ func (d *dispatcher) batchOf(org uuid.UUID) *batch {
 func (d *dispatcher) addResult(ctx context.Context, res result) {
 	b := d.batchOf(res.org)
 	b.results = append(b.results, res)
-	d.settleFailing(res.org)
+	d.finishFailing(res.org)
 	d.startSaving(ctx)
 }
 
@@ -61,18 +61,18 @@ func (d *dispatcher) addResult(ctx context.Context, res result) {
 func (d *dispatcher) addHandover(ctx context.Context, h *handover) {
 	b := d.batchOf(h.org)
 	b.handovers = append(b.handovers, h)
-	d.settleFailing(h.org)
+	d.finishFailing(h.org)
 	d.startSaving(ctx)
 }
 
 // errFailing is why a handover is refused while the results of its organization cannot be stored.
 var errFailing = errors.New("results of the organization cannot be stored")
 
-// settleFailing lets the connections continue that wait for an organization whose results cannot be
+// finishFailing lets the connections continue that wait for an organization whose results cannot be
 // stored, so that they serve others. The caller holds d.mu.
-func (d *dispatcher) settleFailing(org uuid.UUID) {
+func (d *dispatcher) finishFailing(org uuid.UUID) {
 	if b := d.unsaved[org]; b != nil && d.failing[org] {
-		b.settle(errFailing)
+		b.finish(errFailing)
 	}
 }
 
@@ -122,7 +122,7 @@ func (d *dispatcher) takeBatch(ctx context.Context, org uuid.UUID) *batch {
 	delete(d.lackCapacity, org) // the transaction claims what it can
 	if len(b.results) > 0 {
 		for _, res := range b.results {
-			d.releaseOne(res.outgoing)
+			d.unclaimOne(res.outgoing)
 		}
 		d.storing += len(b.results)
 		d.window = min(d.connections+4*d.storing, maxWindow) // as many as are sent while a transaction commits
@@ -147,12 +147,12 @@ func (d *dispatcher) saveBatch(ctx context.Context, org uuid.UUID, b *batch) {
 		})
 		isOver := err == nil || ctx.Err() != nil || fault.CodeOf(err) == fault.NotFound
 		d.mu.Lock()
-		b.settle(err)
+		b.finish(err)
 		if isOver {
 			delete(d.failing, org)
 		} else {
 			d.failing[org] = true
-			d.settleFailing(org)
+			d.finishFailing(org)
 		}
 		d.mu.Unlock()
 		if isOver {
@@ -167,9 +167,9 @@ func (d *dispatcher) saveBatch(ctx context.Context, org uuid.UUID, b *batch) {
 	}
 }
 
-// agree marks the messages that are about to be sent as sending, except those that something has
+// markSending marks the messages that are about to be sent as sending, except those that something has
 // stopped.
-func (x *engineTx) agree(handovers []*handover) error {
+func (x *engineTx) markSending(handovers []*handover) error {
 	for _, h := range handovers {
 		h.isAgreed = false // the store may retry the transaction
 		wanted, err := x.engine.isWantedIn(x.tx, h.outgoing)

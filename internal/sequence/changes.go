@@ -267,7 +267,7 @@ func (e *Engine) markContactDeleted(tx *store.Tx, contact uuid.UUID, deleted boo
 func (e *Engine) suppressionChanged(tx *store.Tx, before, after *crm.Suppression) error {
 	switch {
 	case after == nil:
-		return e.released(tx)
+		return e.startReachable(tx)
 	case before == nil || before.Email != after.Email || before.Domain != after.Domain:
 		return e.suppressed(tx, after)
 	}
@@ -298,9 +298,9 @@ func (e *Engine) suppressed(tx *store.Tx, s *crm.Suppression) error {
 	return e.enqueueStopJob(tx, stopWork{})
 }
 
-// released starts the sequences of contacts that can be written to again after a suppression was
+// startReachable starts the sequences of contacts that can be written to again after a suppression was
 // removed.
-func (e *Engine) released(tx *store.Tx) error {
+func (e *Engine) startReachable(tx *store.Tx) error {
 	if err := e.awaitStopJobs(tx); err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (d *dispatcher) send(ctx context.Context) {
 		res.Text = hideToken(res.Text, m.email.Unsubscribe)
 		d.noteResult(res)
 		if isHandedOver {
-			c.hold(res)
+			c.keepResult(res)
 		} else {
 			d.mu.Lock()
 			d.addResult(ctx, res)
@@ -78,8 +78,8 @@ type connection struct {
 	isHeld bool
 }
 
-// hold keeps a result until the next message is handed over, but not for long.
-func (c *connection) hold(res result) {
+// keepResult keeps a result until the next message is handed over, but not for long.
+func (c *connection) keepResult(res result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last, c.isHeld = &res, true

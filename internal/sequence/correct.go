@@ -123,7 +123,7 @@ func (r *sequenceRun) correction(version uint32) (*template.Correction, error) {
 	start := r.s.StartedAt.Std()
 	return &template.Correction{
 		Before: before, After: after, Stage: r.s.stage,
-		WasOver: func(u *template.CompiledStep) bool {
+		WasSkipped: func(u *template.CompiledStep) bool {
 			for i := range r.s.History {
 				if r.s.state.Steps[i].GoneID == u.ID && r.s.History[i].Type == u.Type {
 					return true
@@ -142,7 +142,7 @@ func (s *Sequence) stage(index int) template.Stage {
 	case i < 0 || s.isReplaceable(i):
 		return template.Ahead
 	case s.History[i].Status == StepSkipped:
-		return template.Over
+		return template.Skipped
 	}
 	return template.Happened
 }

@@ -124,17 +124,17 @@ func (d *dispatcher) claim(org uuid.UUID) {
 	d.total++
 }
 
-// release ends the claim of messages.
-func (d *dispatcher) release(messages []*outgoing) {
+// unclaim ends the claim of messages.
+func (d *dispatcher) unclaim(messages []*outgoing) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, m := range messages {
-		d.releaseOne(m)
+		d.unclaimOne(m)
 	}
 }
 
-// releaseOne ends the claim of a message. The caller holds d.mu.
-func (d *dispatcher) releaseOne(m *outgoing) {
+// unclaimOne ends the claim of a message. The caller holds d.mu.
+func (d *dispatcher) unclaimOne(m *outgoing) {
 	d.total--
 	if d.claimed[m.org]--; d.claimed[m.org] == 0 {
 		delete(d.claimed, m.org)
@@ -143,7 +143,7 @@ func (d *dispatcher) releaseOne(m *outgoing) {
 
 // abandon ends the claim of messages whose transaction was not committed.
 func (d *dispatcher) abandon(ctx context.Context, messages []*outgoing) {
-	d.release(messages)
+	d.unclaim(messages)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.startSaving(ctx)

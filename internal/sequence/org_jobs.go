@@ -24,9 +24,9 @@ func (e *Engine) scheduleJob(tx *store.Tx, part uint32, kind string, at time.Tim
 	return tx.EnqueueOnce(e.parts, part, kind, e.clock.wallAt(tx, at))
 }
 
-// releaseJob forgets the organization's only job of a kind because it starts or ends now. The next
+// forgetJob forgets the organization's only job of a kind because it starts or ends now. The next
 // scheduleJob enqueues another one.
-func (e *Engine) releaseJob(tx *store.Tx, part uint32) { e.parts.Put(tx, tx.Org(), part, nil) }
+func (e *Engine) forgetJob(tx *store.Tx, part uint32) { e.parts.Put(tx, tx.Org(), part, nil) }
 
 // scheduleAdvance schedules the advance job.
 func (e *Engine) scheduleAdvance(tx *store.Tx, at time.Time) error {

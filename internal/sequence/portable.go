@@ -14,7 +14,7 @@ func (e *Engine) Portions() []store.Portion {
 		// A message may be there under its other id. The id of its header is unique in the installation.
 		{Table: e.messages, Taken: func(rec any) { rec.(*Message).state.HeaderID = "" }},
 		{Parts: e.ledgers, Rename: renameLedger}, {Parts: e.recipients, Rename: renameRecipient},
-		{Parts: e.parts, Rename: renameOwnPart},
+		{Parts: e.parts, Rename: renameJobs},
 		{Parts: e.changes, Rename: store.RenameJSON[change]()},
 		{Sets: e.newcomers, Pairs: e.changesAndAudiences, Owner: func(pair [2]uuid.UUID) uuid.UUID { return newcomersOf(pair[0], pair[1]) }},
 	}
@@ -70,8 +70,8 @@ func renameRecipient(r *shape.Renaming, _ *uuid.UUID, _ uint32, value []byte) ([
 	return append(value[:8:8], sequence[:]...), nil
 }
 
-// renameOwnPart renames the jobs of the organization.
-func renameOwnPart(r *shape.Renaming, owner *uuid.UUID, n uint32, value []byte) ([]byte, error) {
+// renameJobs renames the jobs of the organization.
+func renameJobs(r *shape.Renaming, owner *uuid.UUID, n uint32, value []byte) ([]byte, error) {
 	if n == editionPart || n == linkKeyPart {
 		*owner = r.ID(*owner)
 		return value, nil

@@ -261,7 +261,7 @@ func (r *sequenceRun) restart() error {
 			}
 		}
 	}
-	return r.beginOver()
+	return r.repeat()
 }
 
 // repeatCaptured lets the captured steps wait again.

@@ -43,7 +43,7 @@ func (e *Engine) RestartSequence(tx *store.Tx, id uuid.UUID, d record.Draft[Rest
 			return r.resume(r.s.failedSinceLastEmail())
 		}
 		r.keepMessageCounts()
-		return r.beginOver()
+		return r.repeat()
 	})
 }
 
@@ -251,8 +251,8 @@ func (r *sequenceRun) delayOverdue(because string) error {
 	return nil
 }
 
-// beginOver begins the sequence again. What it did before stays in the outbox and in the Tasks.
-func (r *sequenceRun) beginOver() error {
+// repeat begins the sequence again. What it did before stays in the outbox and in the Tasks.
+func (r *sequenceRun) repeat() error {
 	r.s.Status, r.s.Reason, r.s.StartedAt, r.s.History = SequenceNotStarted, "", shape.Time{}, []HistoryStep{}
 	r.s.DuplicateOf = uuid.NullUUID{}
 	r.s.state.Steps, r.s.state.Thread, r.s.state.ThreadAddress = nil, template.Thread{}, ""

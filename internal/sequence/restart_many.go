@@ -36,8 +36,8 @@ type RestartPlan struct {
 // restartJob is the kind of job that restarts many sequences.
 const restartJob = "sequences.restart"
 
-// SettleStops waits until everything that stops sequences of an organization has done so.
-func (e *Engine) SettleStops(ctx context.Context, org uuid.UUID) error {
+// AwaitStops waits until everything that stops sequences of an organization has done so.
+func (e *Engine) AwaitStops(ctx context.Context, org uuid.UUID) error {
 	return e.runPendingStopJobs(ctx, org)
 }
 

@@ -103,7 +103,7 @@ func (e *Engine) contactsToStart(tx *store.Tx, work startWork) ([]uuid.UUID, err
 
 func (e *Engine) runStartAllJob(ctx context.Context, job store.Job) error {
 	return e.store.Update(ctx, job.Org, store.Actor{Operation: startAllJob}, func(tx *store.Tx) error {
-		e.releaseJob(tx, startAllJobPart)
+		e.forgetJob(tx, startAllJobPart)
 		ids, err := e.outreach.CampaignsWith(tx, outreach.CampaignActive, outreach.CampaignPaused)
 		if err != nil {
 			return err

@@ -41,13 +41,13 @@ var tokenEncoding = base64.RawURLEncoding.Strict()
 
 // signer signs unsubscribe tokens.
 type signer struct {
-	secret []byte
-	own    sync.Map // by organization: the key that it brought
+	secret      []byte
+	broughtKeys sync.Map // by organization: the key that it brought
 }
 
 // key returns the key of an organization.
 func (s *signer) key(org uuid.UUID) []byte {
-	if own, has := s.own.Load(org); has {
+	if own, has := s.broughtKeys.Load(org); has {
 		return own.([]byte)
 	}
 	mac := hmac.New(sha256.New, s.secret)
@@ -242,7 +242,7 @@ func (e *Engine) SetLinkKey(tx *store.Tx, key []byte) { e.parts.Put(tx, tx.Org()
 func (e *Engine) readLinkKey(_ context.Context, org uuid.UUID) error {
 	return e.store.View(org, func(tx *store.Tx) error {
 		if key := e.parts.Readable(tx, org, linkKeyPart); len(key) > 0 {
-			e.unsubscribing.own.Store(org, slices.Clone(key))
+			e.unsubscribing.broughtKeys.Store(org, slices.Clone(key))
 		}
 		return nil
 	})

@@ -28,7 +28,7 @@ func TestOldTokens(t *testing.T) {
 	if _, ok := other.open(s.token(ids)); ok {
 		t.Error("a token of another installation is valid")
 	}
-	other.own.Store(org, s.key(org))
+	other.broughtKeys.Store(org, s.key(org))
 	if opened, ok := other.open(s.token(ids)); !ok || opened != ids || other.token(ids) != s.token(ids) {
 		t.Errorf("%v became %v, %t where the organization has moved to", ids, opened, ok)
 	}

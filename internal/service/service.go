@@ -191,7 +191,7 @@ func Open(cfg Config, opt Options) (*Service, error) {
 			if entity != s.CRM.Contacts.Entity {
 				return nil
 			}
-			return s.CRM.ShareOptOut(tx, records)
+			return s.CRM.SpreadOptOut(tx, records)
 		},
 	})
 	s.Erasures = erasure.New(erasure.Options{
@@ -215,10 +215,10 @@ func Open(cfg Config, opt Options) (*Service, error) {
 		return s.Kinds.ExpireTrash(ctx, st, cfg.Trash.Retention, job)
 	}
 	jobs[store.CompleteJob] = st.CompleteRecords
-	lane := turn.NewLane()
+	scheduler := turn.NewScheduler()
 	for kind, handle := range jobs {
 		jobs[kind] = func(ctx context.Context, job store.Job) error {
-			ctx, work := lane.Start(ctx, job.Org)
+			ctx, work := scheduler.Start(ctx, job.Org)
 			defer work.End()
 			return handle(ctx, job)
 		}
@@ -234,7 +234,7 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	s.Worker.Limit(imports.RunJob, maxFileImporting)
 	s.API = handlers.New(handlers.Options{
 		Store: st, Index: s.Index, Kinds: s.Kinds, Identity: s.Identity, CRM: s.CRM, Catalog: s.Catalog, TAM: s.TAM, Outreach: s.Outreach,
-		Sequences: s.Sequences, Webhooks: s.Webhooks, Bulk: s.Bulk, OperationLog: s.Operations, Undos: s.Undos, Erasures: s.Erasures, Imports: s.Imports, Worker: s.Worker, Lane: lane, Log: log, Version: Version(),
+		Sequences: s.Sequences, Webhooks: s.Webhooks, Bulk: s.Bulk, OperationLog: s.Operations, Undos: s.Undos, Erasures: s.Erasures, Imports: s.Imports, Worker: s.Worker, Scheduler: scheduler, Log: log, Version: Version(),
 		LinkBase: s.browserBase, TrustedProxies: cfg.trustedProxies(),
 		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes, ImportBytes: cfg.Limits.ImportBytes, ParseBytes: cfg.Limits.ParseBytes,
 		ConcurrentRequests: cfg.Limits.ConcurrentRequests, ListTime: cfg.Limits.ListTime, SeparateMetrics: cfg.MetricsAddr != "",

@@ -91,7 +91,7 @@ func (s *Service) remerge(tx *store.Tx, data json.RawMessage) error {
 	}
 	isContact := u.Entity == s.CRM.Contacts.Entity
 	if isContact {
-		if err := s.CRM.ShareOptOut(tx, []uuid.UUID{u.ID, u.Into}); err != nil {
+		if err := s.CRM.SpreadOptOut(tx, []uuid.UUID{u.ID, u.Into}); err != nil {
 			return err
 		}
 	}

@@ -110,13 +110,13 @@ func (s *Struct) hasDefaults(outer []*Struct) bool {
 		if f.Default != "" {
 			return true
 		}
-		inner := structWithin(f.typ)
+		inner := nestedStruct(f.typ)
 		return inner != nil && inner.hasDefaults(append(outer, s))
 	})
 }
 
-// structWithin describes the objects that a value of the type is or contains; nil if there are none.
-func structWithin(t reflect.Type) *Struct {
+// nestedStruct describes the objects that a value of the type is or contains; nil if there are none.
+func nestedStruct(t reflect.Type) *Struct {
 	for !encodesItself(t) {
 		switch t.Kind() {
 		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
@@ -150,8 +150,8 @@ func (s *Struct) fill(object jsontext.Value) (jsontext.Value, error) {
 		}
 		if i, known := s.byKey[string(key)]; known {
 			given[i] = true
-			if inner := structWithin(s.Fields[i].typ); inner != nil && inner.hasDefaults(nil) {
-				value, err = fillWithin(s.Fields[i].typ, inner, value)
+			if inner := nestedStruct(s.Fields[i].typ); inner != nil && inner.hasDefaults(nil) {
+				value, err = fillNested(s.Fields[i].typ, inner, value)
 			}
 		}
 		add(name, value)
@@ -175,11 +175,11 @@ func (s *Struct) fill(object jsontext.Value) (jsontext.Value, error) {
 	return append(out, '}'), nil
 }
 
-// fillWithin fills the objects in a value of the type.
-func fillWithin(t reflect.Type, inner *Struct, value jsontext.Value) (jsontext.Value, error) {
+// fillNested fills the objects in a value of the type.
+func fillNested(t reflect.Type, inner *Struct, value jsontext.Value) (jsontext.Value, error) {
 	switch t.Kind() {
 	case reflect.Pointer:
-		return fillWithin(t.Elem(), inner, value)
+		return fillNested(t.Elem(), inner, value)
 	case reflect.Slice, reflect.Array:
 		var items []jsontext.Value
 		if err := json.Unmarshal(value, &items); err != nil || items == nil {
@@ -187,7 +187,7 @@ func fillWithin(t reflect.Type, inner *Struct, value jsontext.Value) (jsontext.V
 		}
 		for i, item := range items {
 			var err error
-			if items[i], err = fillWithin(t.Elem(), inner, item); err != nil {
+			if items[i], err = fillNested(t.Elem(), inner, item); err != nil {
 				return nil, err
 			}
 		}
@@ -198,7 +198,7 @@ func fillWithin(t reflect.Type, inner *Struct, value jsontext.Value) (jsontext.V
 		}
 		out := jsontext.Value("{")
 		err := eachMember(value, func(name, member jsontext.Value) error {
-			member, err := fillWithin(t.Elem(), inner, member)
+			member, err := fillNested(t.Elem(), inner, member)
 			if len(out) > 1 {
 				out = append(out, ',')
 			}

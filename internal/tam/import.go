@@ -63,7 +63,7 @@ type importPrivate struct {
 // Private returns the part of the record that is stored but never shown.
 func (m *Import) Private() any { return &m.private }
 
-func (m *Import) isOver() bool { return m.Status == importCompleted || m.Status == importFailed }
+func (m *Import) hasEnded() bool { return m.Status == importCompleted || m.Status == importFailed }
 
 func (m *Import) counts(person bool) *ImportCounts {
 	if person {
@@ -175,7 +175,7 @@ func (t *TAM) checkNoRunningImport(tx *store.Tx, p *Preview) error {
 		return nil
 	}
 	doc, err := t.Imports.Get(tx, p.OperationID.UUID)
-	if err == nil && !doc.Record.isOver() {
+	if err == nil && !doc.Record.hasEnded() {
 		err = fault.New(fault.ImportAccepted,
 			"Import %s of the Preview is %s; the Preview can be deleted when the Import has ended", doc.ID, doc.Record.Status)
 	}

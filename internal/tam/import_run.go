@@ -85,7 +85,7 @@ func (m *importRun) open() error {
 // current reads the Import. It returns errImportEnded if the Import has ended.
 func (m *importRun) current(tx *store.Tx) (store.Doc[Import], error) {
 	doc, err := m.tam.Imports.Get(tx, m.id)
-	if err == nil && doc.Record.isOver() {
+	if err == nil && doc.Record.hasEnded() {
 		err = errImportEnded
 	}
 	return doc, err

@@ -304,7 +304,7 @@ func TestImportFails(t *testing.T) {
 		return nil
 	})
 	for range maxTries + 1 {
-		if got := o.readImport(id); got.isOver() {
+		if got := o.readImport(id); got.hasEnded() {
 			t.Fatalf("the Import is %s before its last try", got.Status)
 		}
 		o.runJobs()

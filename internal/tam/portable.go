@@ -18,7 +18,7 @@ func (t *Tables) Portions() []store.Portion {
 func (t *TAM) Arrived(tx *store.Tx) error {
 	var running []*importRun
 	err := t.Imports.Scan(tx, func(d store.Doc[Import]) (bool, error) {
-		if !d.Record.isOver() {
+		if !d.Record.hasEnded() {
 			running = append(running, &importRun{tam: t, id: d.ID})
 		}
 		return true, nil

@@ -23,7 +23,7 @@ type Stage int
 
 const (
 	Ahead    Stage = iota // it has not happened
-	Over                  // it was skipped and does not happen any more
+	Skipped               // it was skipped and does not happen any more
 	Happened              // it was sent or done, failed, or has a message or a Task
 )
 
@@ -34,7 +34,7 @@ type Correction struct {
 	RankBefore, RankAfter []int
 	Stage                 func(index int) Stage // of the steps of Before
 	// WasOver reports whether a step of After is one that was skipped before an earlier content lacked it.
-	WasOver func(u *CompiledStep) bool
+	WasSkipped func(u *CompiledStep) bool
 }
 
 // Same returns the step of c with the id and the type of a step of another content, or nil.
@@ -91,8 +91,8 @@ func (c *Correction) previous(u *CompiledStep) (*CompiledStep, Stage) {
 	switch {
 	case old != nil:
 		return old, c.Stage(old.Index)
-	case c.WasOver(u):
-		return nil, Over
+	case c.WasSkipped(u):
+		return nil, Skipped
 	}
 	return nil, Ahead
 }

@@ -88,14 +88,14 @@ func (p addressPolicy) blocks(addr netip.Addr) bool {
 		return true
 	}
 	addr = addr.WithZone("").Unmap()
-	if slices.Contains(metadata, addr) || within(notUnicast, addr) || slices.ContainsFunc(embedded(addr), p.blocks) {
+	if slices.Contains(metadata, addr) || anyContains(notUnicast, addr) || slices.ContainsFunc(embedded(addr), p.blocks) {
 		return true
 	}
 	// For these two only the embedded addresses count. IPv6-only networks reach all of IPv4 through NAT64.
 	if nat64.Contains(addr) || teredo.Contains(addr) {
 		return false
 	}
-	return !p.allowPrivate && within(private, addr)
+	return !p.allowPrivate && anyContains(private, addr)
 }
 
 // embedded returns the IPv4 addresses that a translator or a tunnel may take addr for.
@@ -136,7 +136,7 @@ func (p addressPolicy) control(_ context.Context, network, address string, _ sys
 	return nil
 }
 
-func within(networks []netip.Prefix, addr netip.Addr) bool {
+func anyContains(networks []netip.Prefix, addr netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 

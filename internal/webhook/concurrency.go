@@ -25,8 +25,8 @@ const (
 // waitingPerStarting is how many attempts may wait for an answer, for each that may be starting.
 const waitingPerStarting = 64
 
-// share is the part of a bound that the endpoints of a tier may use.
-func (t tier) share(bound int) int {
+// portionOf is the part of a bound that the endpoints of a tier may use.
+func (t tier) portionOf(bound int) int {
 	switch t {
 	case unprovenTier:
 		bound /= 2
@@ -47,14 +47,14 @@ type concurrencyLimit struct {
 // must find room for that too. An attempt of the fast tier may still turn out to hang; for those
 // there is as much room again.
 func (l *concurrencyLimit) hasRoom(t tier) bool {
-	if sum(l.starting) >= l.bound || l.starting[t] >= t.share(l.bound) {
+	if sum(l.starting) >= l.bound || l.starting[t] >= t.portionOf(l.bound) {
 		return false
 	}
 	waiting := l.bound * waitingPerStarting
 	if t == fastTier {
 		return sum(l.waiting) < 2*waiting
 	}
-	return l.starting[t]+l.waiting[t] < t.share(waiting)
+	return l.starting[t]+l.waiting[t] < t.portionOf(waiting)
 }
 
 func sum(counts [tierCount]int) (total int) {

@@ -122,7 +122,7 @@ func TestInflightAttemptCounts(t *testing.T) {
 			t.Fatalf("step %d: limits are %+v and %+v, want %+v", step, *total, ofOrgs, all)
 		}
 		for p := range tierCount {
-			if total.starting[p] > p.share(16) || sum(total.starting) > 16 || total.waiting[fastTier] > 0 {
+			if total.starting[p] > p.portionOf(16) || sum(total.starting) > 16 || total.waiting[fastTier] > 0 {
 				t.Fatalf("step %d: over the limit: %+v", step, *total)
 			}
 		}

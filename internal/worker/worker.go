@@ -138,7 +138,7 @@ func (w *Worker) run(ctx context.Context, job store.Job) {
 			w.do(ctx, job)
 		}
 	}
-	w.release(job)
+	w.forget(job)
 	<-w.free
 	select {
 	case w.ended <- struct{}{}:
@@ -220,7 +220,7 @@ func (w *Worker) claim(job store.Job) bool {
 	return true
 }
 
-func (w *Worker) release(job store.Job) {
+func (w *Worker) forget(job store.Job) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.current, job.ID)

@@ -12,9 +12,9 @@ import (
 	"github.com/google/uuid"
 )
 
-func TestLane(t *testing.T) {
+func TestScheduler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLane(1)
+		s := newScheduler(1)
 		// pause pauses work in a goroutine of its own. The result is closed when it continues.
 		pause := func(ctx context.Context, w *Work) chan struct{} {
 			goesOn := make(chan struct{})
@@ -39,7 +39,7 @@ func TestLane(t *testing.T) {
 				}
 			}
 		}
-		start := func(org byte) (context.Context, *Work) { return l.Start(t.Context(), uuid.UUID{org}) }
+		start := func(org byte) (context.Context, *Work) { return s.Start(t.Context(), uuid.UUID{org}) }
 		ctx, a1 := start(1)
 		_, b := start(2)
 		if Of(ctx) != a1 || Of(t.Context()) != nil {
@@ -51,12 +51,12 @@ func TestLane(t *testing.T) {
 		time.Sleep(slice)
 		synctest.Wait()
 		waits("the first", pause(ctx, a1), false)
-		_, a2 := start(1) // needs a place from the beginning, since its organization has long work
+		_, a2 := start(1) // needs a permit from the beginning, since its organization has long work
 		second, third := pause(ctx, a2), pause(ctx, b)
 		waits("the second", second, true)
 		waits("the third", third, true)
 		waits("the first within its slice", pause(ctx, a1), false)
-		time.Sleep(maxHold - time.Millisecond)
+		time.Sleep(maxKept - time.Millisecond)
 		waits("the second while the first does not pause", second, true)
 		time.Sleep(time.Millisecond) // the first is blocked elsewhere
 		waits("the second after the first was blocked", second, false)
@@ -75,18 +75,18 @@ func TestLane(t *testing.T) {
 		a1.End()
 		a2.End()
 
-		// So does more work than there are places.
+		// So does more work than there are permits.
 		ctx, short := start(1)
 		waits("short work", pause(ctx, short), false)
 		_, more := start(1)
-		waits("the only work that asks for a place", pause(ctx, more), false)
+		waits("the only work that asks for a permit", pause(ctx, more), false)
 		_, most := start(1)
-		waits("work without a place", pause(ctx, most), true)
+		waits("work without a permit", pause(ctx, most), true)
 		for _, w := range []*Work{short, more, most} {
 			w.End()
 		}
 
-		// Work that has waited for long, or whose caller has gone, continues without a place.
+		// Work that has waited for long, or whose caller has gone, continues without a permit.
 		_, busy := start(3)
 		busy.Queue()
 		waits("long work", pause(ctx, busy), false)
@@ -97,33 +97,33 @@ func TestLane(t *testing.T) {
 		waits("work without a caller", pause(gone, left), false)
 		busy.End()
 		left.End()
-		if l.taken != 0 || len(l.orgs) != 0 {
-			t.Errorf("%d places are taken, and %d organizations have work", l.taken, len(l.orgs))
+		if s.taken != 0 || len(s.orgs) != 0 {
+			t.Errorf("%d permits are taken, and %d organizations have work", s.taken, len(s.orgs))
 		}
 	})
 }
 
-func TestLanePlaces(t *testing.T) {
+func TestSchedulerPermits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLane(4)
-		places := func(want int) {
+		s := newScheduler(4)
+		permits := func(want int) {
 			t.Helper()
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			if got := l.places(); got != want {
-				t.Errorf("got %d places, want %d", got, want)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if got := s.permits(); got != want {
+				t.Errorf("got %d permits, want %d", got, want)
 			}
 		}
-		_, a := l.Start(t.Context(), uuid.UUID{1})
+		_, a := s.Start(t.Context(), uuid.UUID{1})
 		time.Sleep(aloneAfter)
-		places(4)
-		_, b := l.Start(t.Context(), uuid.UUID{2})
-		places(2)
+		permits(4)
+		_, b := s.Start(t.Context(), uuid.UUID{2})
+		permits(2)
 		b.End()
 		time.Sleep(aloneAfter)
-		places(4)
-		_, b = l.Start(t.Context(), uuid.UUID{2}) // again, while the other one still works
-		places(2)
+		permits(4)
+		_, b = s.Start(t.Context(), uuid.UUID{2}) // again, while the other one still works
+		permits(2)
 		a.End()
 		b.End()
 	})
