@@ -2,6 +2,7 @@ package apptest
 
 import (
 	"bytes"
+	"encoding/binary"
 	"os"
 	"reflect"
 	"slices"
@@ -14,11 +15,12 @@ import (
 	"prospector/store"
 )
 
-// formerAttempts are the parts in which versions up to format 9 stored attempts to deliver events.
-var formerAttempts = store.NewParts("webhook_attempts")
+// formerAttempts and formerBackOffs are the parts in which versions up to format 9 stored attempts to deliver events, and until
+// when subscriptions wanted none.
+var formerAttempts, formerBackOffs = store.NewParts("webhook_attempts"), store.NewParts("webhook_rests")
 
-// editFormerAttempts changes the attempts of a subscription in a store of such a version. The service has not opened it yet.
-func editFormerAttempts(t *testing.T, dir, subscription string, edit func(n uint32, value []byte) []byte) {
+// editFormer changes the store of such a version, which the service has not opened yet.
+func editFormer(t *testing.T, dir string, edit func(*store.Tx) error) {
 	t.Helper()
 	st, err := store.Open(dir, store.Options{MustExist: true})
 	if err != nil {
@@ -30,17 +32,7 @@ func editFormerAttempts(t *testing.T, dir, subscription string, edit func(n uint
 		if err != nil {
 			break
 		}
-		err = st.Update(t.Context(), org, store.Actor{}, func(tx *store.Tx) error {
-			changed := map[uint32][]byte{}
-			_, err := formerAttempts.ScanReadable(tx, uuid.MustParse(subscription), func(n uint32, value []byte) error {
-				changed[n] = edit(n, bytes.Clone(value))
-				return nil
-			})
-			for n, value := range changed {
-				formerAttempts.Put(tx, uuid.MustParse(subscription), n, value)
-			}
-			return err
-		})
+		err = st.Update(t.Context(), org, store.Actor{}, edit)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +40,8 @@ func editFormerAttempts(t *testing.T, dir, subscription string, edit func(n uint
 }
 
 // TestAttemptsOfPreviousBuild opens a store whose attempts were parts of their subscriptions. They are listed as before, also those
-// of a deleted subscription and those with an error that is worded differently now, and events can be delivered again.
+// of a deleted subscription and those with an error that is worded differently now, and events can be delivered again. An
+// endpoint that has asked for a pause still gets it.
 func TestAttemptsOfPreviousBuild(t *testing.T) {
 	dir, keys := unpackFixture(t, "format-9")
 	listed, err := os.ReadFile("testdata/format-9.jsonl")
@@ -58,8 +51,18 @@ func TestAttemptsOfPreviousBuild(t *testing.T) {
 	former := []string{
 		"dns: the host name could not be resolved", "blocked_address: the host resolves to an address that deliveries may not use",
 	}
-	editFormerAttempts(t, dir, keys["missing"], func(n uint32, value []byte) []byte {
-		return bytes.Replace(value, []byte("dns: the host has no address that deliveries may use"), []byte(former[n%2]), 1)
+	missing, changed := uuid.MustParse(keys["missing"]), map[uint32][]byte{}
+	editFormer(t, dir, func(tx *store.Tx) error {
+		_, err := formerAttempts.ScanReadable(tx, missing, func(n uint32, value []byte) error {
+			changed[n] = bytes.Replace(value, []byte("dns: the host has no address that deliveries may use"), []byte(former[n%2]), 1)
+			return nil
+		})
+		for n, value := range changed {
+			formerAttempts.Put(tx, missing, n, value)
+		}
+		pause := binary.BigEndian.AppendUint64(nil, uint64(Start.Add(time.Hour).UnixMilli()))
+		formerBackOffs.Put(tx, uuid.MustParse(keys["working"]), 0, pause)
+		return err
 	})
 	p := openPreviousBuild(t, dir, keys)
 	const path = "/v1/webhooks/subscriptions/"
@@ -90,6 +93,14 @@ func TestAttemptsOfPreviousBuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	working := path + keys["working"]
+	p.acme.Post("/v1/contacts", `{"first_name": "Ada", "email": "ada@initech.example"}`).Is(201)
+	for _, want := range []int{3, 4} { // during and after the pause
+		p.Deliver()
+		if got := len(p.acme.Get(working + "/deliveries").Is(200).Column("id")); got != want {
+			t.Errorf("the subscription has %d attempts, want %d", got, want)
+		}
+		p.Clock.Advance(time.Hour)
+	}
 	event := p.acme.Post(working+"/deliveries/"+all[0]+"/redeliver", "").Is(202).Text("data.source_event_id")
 	p.Deliver() // to an endpoint that is gone
 	if got := p.acme.Get(working + "/deliveries?source_event_id=" + event).Is(200).Column("attempt"); !slices.Equal(got, []string{"2", "1"}) {

@@ -85,9 +85,8 @@ type deletedSubscription struct {
 	DeletedAt shape.Time `json:"deleted_at"`
 }
 
-// newDeletedSubscriptions declares the table, which had the counters of all subscriptions up to format 9.
-func newDeletedSubscriptions() *store.Table[deletedSubscription] {
-	return store.NewTable[deletedSubscription]("webhook_tallies", nil, nil).Unlogged()
+func newDeletedSubscriptions(name string) *store.Table[deletedSubscription] {
+	return store.NewTable[deletedSubscription](name, nil, nil).Unlogged()
 }
 
 // HadSubscription returns not_found unless a subscription exists, or was deleted less than the retention time ago.

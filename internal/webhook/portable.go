@@ -15,6 +15,7 @@ func (w *Webhooks) Portions() []store.Portion {
 	return []store.Portion{
 		{Counter: w.settings, Left: left}, {Table: w.newEvents, Left: left}, {Table: w.deliveries, Left: left},
 		{Table: w.attempts, Left: left}, {Table: w.deleted, Left: left}, {Parts: w.formerAttempts, Left: left},
+		{Parts: w.formerBackOffs, Left: left}, {Table: w.formerCounters, Left: left},
 		{Parts: w.events, Left: left}, {Parts: w.pending, Left: left}, {Parts: w.backOffs, Left: left}, {Parts: w.expiry, Left: left},
 	}
 }

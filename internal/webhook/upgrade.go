@@ -12,7 +12,8 @@ import (
 )
 
 // Up to format 9, attempts were parts of their subscription: the id of the object, the JSON of the attempt, and after
-// a line break that of the detail of its event, if it has one. A table had the counters of each subscription.
+// a line break that of the detail of its event, if it has one. A table had the counters of each subscription, and back-offs
+// had another name.
 
 // formerErrors are the errors that earlier versions stored for dnsFailure.
 var formerErrors = []string{
@@ -32,7 +33,10 @@ func (w *Webhooks) Upgrade(ctx context.Context) error {
 	if err := store.UpgradeEach(ctx, w.store, "webhook-attempts", w.formerAttemptsOf, w.upgradeAttempt); err != nil {
 		return err
 	}
-	return store.UpgradeEach(ctx, w.store, "webhook-counters", w.countersOf, w.upgradeCounters)
+	if err := store.UpgradeEach(ctx, w.store, "webhook-counters", w.countersOf, w.upgradeCounters); err != nil {
+		return err
+	}
+	return store.UpgradeEach(ctx, w.store, "webhook-back-offs", w.formerBackOffs.Owners, w.upgradeBackOff)
 }
 
 // formerAttemptsOf returns the attempts of all subscriptions that can be read.
@@ -79,16 +83,31 @@ func (w *Webhooks) upgradeAttempt(tx *store.Tx, at formerAttempt) error {
 }
 
 func (w *Webhooks) countersOf(tx *store.Tx) (ids []uuid.UUID, err error) {
-	err = tx.RecordIDs(w.deleted.Name(), func(id uuid.UUID) { ids = append(ids, id) })
+	err = tx.RecordIDs(w.formerCounters.Name(), func(id uuid.UUID) { ids = append(ids, id) })
 	return ids, err
 }
 
-// upgradeCounters removes the counters of a subscription that exists. Those of a deleted one say when it was deleted.
+// upgradeCounters removes the counters of a subscription. Those of a deleted one say when it was deleted.
 func (w *Webhooks) upgradeCounters(tx *store.Tx, subscription uuid.UUID) error {
-	return w.deleted.Each(tx, []uuid.UUID{subscription}, func(d store.Doc[deletedSubscription]) error {
+	return w.formerCounters.Each(tx, []uuid.UUID{subscription}, func(d store.Doc[deletedSubscription]) error {
 		if d.Record.DeletedAt.Valid() {
-			return w.scheduleExpiry(tx)
+			if _, err := w.deleted.Insert(tx, subscription, d.Record); err != nil {
+				return err
+			}
+			if err := w.scheduleExpiry(tx); err != nil {
+				return err
+			}
 		}
-		return w.deleted.Delete(tx, d)
+		return w.formerCounters.Delete(tx, d)
 	})
+}
+
+func (w *Webhooks) upgradeBackOff(tx *store.Tx, subscription uuid.UUID) error {
+	until := w.formerBackOffs.Readable(tx, subscription, 0)
+	if until == nil {
+		return nil
+	}
+	w.backOffs.Put(tx, subscription, 0, bytes.Clone(until))
+	_, err := w.formerBackOffs.Delete(tx, subscription, 0, 1)
+	return err
 }

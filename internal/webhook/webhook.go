@@ -69,7 +69,8 @@ type Webhooks struct {
 	deleted    *store.Table[deletedSubscription]
 	expiry     *store.Parts // the id of the expire job of each organization
 
-	formerAttempts *store.Parts // see upgrade.go
+	formerAttempts, formerBackOffs *store.Parts // see upgrade.go
+	formerCounters                 *store.Table[deletedSubscription]
 }
 
 // New declares the tables of the package. The sources describe the events that exist.
@@ -84,12 +85,14 @@ func New(st *store.Store, set *record.Set, sources []store.Source, opt Options) 
 		deliveries: newDeliveries(),
 		events:     store.NewParts("webhook_events"),
 		pending:    store.NewParts("webhook_pending"),
-		backOffs:   store.NewParts("webhook_rests"),
+		backOffs:   store.NewParts("webhook_back_offs"),
 		attempts:   newAttempts(),
-		deleted:    newDeletedSubscriptions(),
+		deleted:    newDeletedSubscriptions("webhook_deleted"),
 		expiry:     store.NewParts("webhook_expiry"),
 
 		formerAttempts: store.NewParts("webhook_attempts"),
+		formerBackOffs: store.NewParts("webhook_rests"),
+		formerCounters: newDeletedSubscriptions("webhook_tallies"),
 	}
 	w.AttemptList = index.NewKind("webhook-deliveries", "-created_at", w.attempts, nil)
 	w.AttemptList.ReadOnly = true
@@ -114,7 +117,8 @@ func (w *Webhooks) Jobs() map[string]worker.Handler {
 func (w *Webhooks) Verify(tx *store.Tx, report store.Report) error {
 	for _, verify := range []func(*store.Tx, store.Report) error{
 		w.newEvents.Verify, w.deliveries.Verify, w.events.Verify, w.pending.Verify, w.backOffs.Verify, w.attempts.Verify,
-		w.deleted.Verify, w.expiry.Verify, w.formerAttempts.Verify, w.verifyPending,
+		w.deleted.Verify, w.expiry.Verify, w.formerAttempts.Verify, w.formerBackOffs.Verify,
+		w.formerCounters.Verify, w.verifyPending,
 	} {
 		if err := verify(tx, report); err != nil {
 			return err
