@@ -62,21 +62,26 @@ func (s *Store) Snapshot(ctx context.Context, dir string, progress func(done, to
 // Compact copies the store in the directory from, which must not be open, into a new directory
 // without deleted data. The pages of a store keep deleted bytes until they are reused.
 func Compact(from, to string) error {
-	if err := os.Mkdir(to, 0o700); err != nil {
-		return err
-	}
 	return guard(func() error {
 		src, err := bolt.Open(filepath.Join(from, FileName), 0o600, &bolt.Options{ReadOnly: true, Timeout: lockWait})
 		if err != nil {
 			return err
 		}
-		dst, err := bolt.Open(filepath.Join(to, FileName), 0o600, &bolt.Options{
-			NoSync: true, FreelistType: bolt.FreelistMapType, Timeout: lockWait,
-		})
+		dst, err := createFile(to)
 		if err != nil {
 			return errors.Join(err, src.Close())
 		}
 		return errors.Join(bolt.Compact(dst, src, compactTx), dst.Sync(), dst.Close(), src.Close())
+	})
+}
+
+// createFile creates a file without buckets in a new directory. Whoever fills it calls Sync at the end.
+func createFile(dir string) (*bolt.DB, error) {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return bolt.Open(filepath.Join(dir, FileName), 0o600, &bolt.Options{
+		NoSync: true, FreelistType: bolt.FreelistMapType, Timeout: lockWait,
 	})
 }
 

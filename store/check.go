@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
-	"os"
 	"strings"
 
 	"github.com/google/uuid"
@@ -24,76 +22,6 @@ func (s *Store) Verify(ctx context.Context, repair bool, report Report) error {
 		return s.View(uuid.Nil, func(tx *Tx) error { return tx.verifyShared(report) })
 	}
 	return s.Update(ctx, uuid.Nil, Actor{Operation: "check"}, func(tx *Tx) error { return tx.verifyShared(report) })
-}
-
-func bucketName(k []byte) string {
-	if len(k) == 16 {
-		return uuid.UUID(k).String()
-	}
-	return string(k)
-}
-
-// CheckPages reads the pages of the open file and calls fn for each problem. The next start rebuilds a file
-// with problems.
-func (s *Store) CheckPages(fn func(problem string)) error {
-	for range checkPagesTries {
-		var w *pageWalk
-		err := s.read(func(btx *bolt.Tx) (err error) {
-			w, err = s.walkAt(uint64(btx.ID()))
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if w == nil { // there were two commits since the transaction began
-			continue
-		}
-		for i := range w.problems {
-			fn(w.problems[i].Error())
-		}
-		return nil
-	}
-	return errors.New("the pages were not checked, because there are too many commits; try again")
-}
-
-// checkPagesTries limits how often CheckPages begins again because of other commits.
-const checkPagesTries = 100
-
-// walkAt reads the pages that a commit has. It returns nil if the file no longer has the commit.
-func (s *Store) walkAt(commit uint64) (*pageWalk, error) {
-	file, err := os.Open(s.path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	w, _, err := newPageWalk(file, info.Size(), &commit)
-	if err != nil || w == nil {
-		return nil, err
-	}
-	return w, w.run()
-}
-
-// checkPages reads the pages of a store file. It returns the walk if there are problems, and nil if every
-// page is as it should be.
-func checkPages(file *os.File) (w *pageWalk, bothMeta bool, err error) {
-	info, err := file.Stat()
-	if err != nil {
-		return nil, false, err
-	}
-	if w, bothMeta, err = newPageWalk(file, info.Size(), nil); err != nil {
-		return nil, false, err
-	}
-	if err := w.run(); err != nil {
-		return nil, false, err
-	}
-	if len(w.problems) == 0 {
-		return nil, bothMeta, nil
-	}
-	return w, bothMeta, nil
 }
 
 // verifyShared compares the shared buckets with the organizations' data.

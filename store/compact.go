@@ -32,11 +32,7 @@ func compactOver(src *bolt.DB, work string) (err error) {
 	if err := os.RemoveAll(work); err != nil { // a compaction was killed
 		return err
 	}
-	if err := os.Mkdir(work, 0o700); err != nil {
-		return err
-	}
-	copied := filepath.Join(work, FileName)
-	dst, err := bolt.Open(copied, 0o600, &bolt.Options{NoSync: true, FreelistType: bolt.FreelistMapType, Timeout: lockWait})
+	dst, err := createFile(work)
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(work))
 	}
@@ -47,7 +43,7 @@ func compactOver(src *bolt.DB, work string) (err error) {
 	if err := errors.Join(carryFile(dst, src.Path()), dst.Sync()); err != nil {
 		return err
 	}
-	if err := os.Rename(copied, src.Path()); err != nil {
+	if err := os.Rename(dst.Path(), src.Path()); err != nil {
 		return err
 	}
 	return syncDir(filepath.Dir(src.Path()))

@@ -104,8 +104,8 @@ func ForgetFile(dir string) error {
 	if err != nil {
 		return err
 	}
-	damaged, _, err := checkPages(file)
-	if closed := file.Close(); closed != nil || err != nil || damaged != nil { // nothing serves a file that cannot be read
+	pages, err := checkPages(file, 0)
+	if closed := file.Close(); closed != nil || err != nil || len(pages.Problems) > 0 { // nothing serves a file that cannot be read
 		return closed
 	}
 	return guard(func() error {

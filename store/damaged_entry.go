@@ -88,7 +88,7 @@ func (tx *Tx) sealedBuckets() (buckets []string) {
 	}
 	_ = tx.orgBkt.ForEachBucket(func(name []byte) error { // the function never fails
 		n := string(name)
-		if hasChecksums(n) && !strings.HasSuffix(n, ".rec") && !strings.HasSuffix(n, logSuffix) || strings.HasSuffix(n, ".tomb") {
+		if isSealed(n) && !strings.HasSuffix(n, ".rec") && !strings.HasSuffix(n, logSuffix) {
 			buckets = append(buckets, n)
 		}
 		return nil

@@ -52,7 +52,7 @@ func everything(t testing.TB, s *Store) string {
 		fmt.Fprintf(&b, "%s (%d)\n", path, bkt.Sequence())
 		return bkt.ForEach(func(k, v []byte) error {
 			if v == nil {
-				return list(path+"/"+bucketName(k), bkt.Bucket(k))
+				return list(fmt.Sprintf("%s/%q", path, k), bkt.Bucket(k))
 			}
 			fmt.Fprintf(&b, "%s %q = %q\n", path, k, v)
 			return nil

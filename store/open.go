@@ -136,14 +136,18 @@ func (s *Store) openIntact() error {
 		return opened
 	}
 	defer file.Close()
-	w, checked := s.checkFile(file)
-	switch {
-	case checked != nil:
+	pages, checked := checkPages(file, 0)
+	if checked != nil {
 		return checked
-	case w == nil:
+	}
+	if !pages.HasBothMetas {
+		s.opt.Log.Error("one of the two meta pages of the store is damaged; its last commit may be missing", "file", s.path)
+	}
+	switch {
+	case len(pages.Problems) == 0:
 		return err
 	case !s.opt.Rebuild:
-		return fmt.Errorf("%w: %v (run 'prospector check --repair --drop FILE', or restore a backup)", ErrDamaged, &w.problems[0])
+		return fmt.Errorf("%w: %v (run 'prospector check --repair --drop FILE', or restore a backup)", ErrDamaged, &pages.Problems[0])
 	}
 	if s.db != nil {
 		if err := guard(s.db.Close); err != nil {
@@ -151,7 +155,7 @@ func (s *Store) openIntact() error {
 		}
 		s.db = nil
 	}
-	if err := s.rebuildFile(w); err != nil {
+	if err := s.rebuildFile(pages); err != nil {
 		return err
 	}
 	return s.openFile(mmapSize)
@@ -169,18 +173,6 @@ func (s *Store) isNewer() (newer bool) {
 		})
 	})
 	return newer
-}
-
-// checkFile reads the pages of the file. It returns nil if they are as they should be.
-func (s *Store) checkFile(file *os.File) (*pageWalk, error) {
-	w, both, err := checkPages(file)
-	if err != nil {
-		return nil, err
-	}
-	if !both {
-		s.opt.Log.Error("one of the two meta pages of the store is damaged; its last commit may be missing", "file", s.path)
-	}
-	return w, nil
 }
 
 func (s *Store) openFile(mmap int) error {

@@ -1,124 +1,38 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
+
+	"prospector/store/repair"
 )
-
-// rebuild copies everything that can be read of a damaged file, whose path is from, into a new file in the directory to. Whether
-// an entry of a damaged page, or of a page that nothing leads to any more, is right and where it belongs is
-// known from its checksum. It returns the pages that are lost, and fails if the file cannot be used without
-// them.
-func (w *pageWalk) rebuild(from, to string) (lost []LostPage, err error) {
-	if err := os.Mkdir(to, 0o700); err != nil {
-		return nil, err
-	}
-	db, err := bolt.Open(filepath.Join(to, FileName), 0o600, &bolt.Options{
-		NoSync: true, FreelistType: bolt.FreelistMapType, Timeout: lockWait,
-	})
-	if err != nil {
-		return nil, err
-	}
-	r := &rebuilder{db: db, walk: w, touched: map[string][]string{}, pages: map[uint64]bool{}, names: map[string]bool{}}
-	if err = w.prepare(); err == nil {
-		w.sink = r
-		err = w.run()
-	}
-	if err == nil {
-		err = r.usable()
-	}
-	if err == nil {
-		err = r.salvage()
-	}
-	if err == nil {
-		lost, err = r.finish()
-	}
-	if r.tx != nil {
-		err = errors.Join(err, r.tx.Rollback())
-	}
-	if err == nil {
-		err = carryFile(db, from)
-	}
-	return lost, errors.Join(err, db.Sync(), db.Close())
-}
-
-// prepare finds out from a first walk which pages are in the place of another one and which are named twice.
-func (w *pageWalk) prepare() error {
-	w.moved, w.twice = map[uint64]uint64{}, map[uint64]bool{}
-	head := make([]byte, pageHead)
-	pageAt := func(id uint64) (page, error) {
-		_, err := w.file.ReadAt(head, int64(id)*int64(w.meta.pageSize))
-		return parsePage(head), err
-	}
-	for id := uint64(2); id < w.meta.pages; id++ {
-		if w.used[id] > 1 {
-			w.twice[id] = true
-		}
-		p, err := pageAt(id)
-		if err != nil {
-			return err
-		}
-		isPage := p.typ == leafPage || p.typ == branchPage || p.typ == freelistPage
-		if isPage && p.id != id && p.id >= 2 && p.id < w.meta.pages && w.used[id] == 0 {
-			w.moved[p.id] = id
-		}
-	}
-	for id := range w.moved { // only pages that are not where they should be
-		p, err := pageAt(id)
-		if err != nil {
-			return err
-		}
-		if p.id == id {
-			delete(w.moved, id)
-		}
-	}
-	return nil
-}
-
-// usable returns an error if a page is lost without which nothing can be found.
-func (r *rebuilder) usable() error {
-	for i := range r.walk.problems {
-		p := &r.walk.problems[i]
-		isFreelist := len(p.path) == 0 && p.page == r.walk.meta.freelist
-		isNeeded := len(p.path) == 0 && !isFreelist || len(p.path) == 1 && slices.Contains(neededBuckets, p.path[0])
-		if isNeeded && !p.isWhole {
-			return fmt.Errorf("%w: %v; it cannot be rebuilt: restore a backup", ErrDamaged, p)
-		}
-	}
-	for _, name := range neededBuckets {
-		if r.tx == nil || r.tx.Bucket([]byte(name)) == nil {
-			return fmt.Errorf("%w: it has no bucket %q; it cannot be rebuilt: restore a backup", ErrDamaged, name)
-		}
-	}
-	return nil
-}
-
-// neededBuckets are those without which nothing can be found.
-var neededBuckets = []string{string(metaBucket), string(orgsBucket)}
 
 // rebuildDir is the directory in which a file is rebuilt.
 const rebuildDir = FileName + ".rebuild"
 
 // rebuildFile puts a rebuilt file in the place of a damaged one, which must not be open in this process. The
 // damaged file is kept aside.
-func (s *Store) rebuildFile(w *pageWalk) error {
+func (s *Store) rebuildFile(damaged *repair.File) error {
 	dir := filepath.Dir(s.path)
 	work := filepath.Join(dir, rebuildDir)
 	defer os.RemoveAll(work)
 	if err := os.RemoveAll(work); err != nil {
 		return err
 	}
-	problems := w.problems
-	lost, err := w.rebuild(s.path, work)
-	if errors.Is(err, ErrDamaged) {
-		return err
+	lost, err := rebuild(damaged, s.path, work)
+	var unusable *repair.UnusableError
+	if errors.As(err, &unusable) {
+		return fmt.Errorf("%w: %v; it cannot be rebuilt: restore a backup", ErrDamaged, unusable)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot rebuild the damaged store: %w", err)
@@ -132,8 +46,179 @@ func (s *Store) rebuildFile(w *pageWalk) error {
 		s.opt.Log.Error("page of the store is lost", "organization", l.Organization, "bucket", l.Bucket, "page", l.Page, "error", l.Cause)
 	}
 	s.opt.Log.Error("store file had damaged pages and was rebuilt; run 'prospector check --repair --drop FILE'",
-		"damaged_pages", len(problems), "first", problems[0].Error(), "lost_pages", len(lost), "damaged_file", aside)
+		"damaged_pages", len(damaged.Problems), "first", damaged.Problems[0].Error(), "lost_pages", len(lost), "damaged_file", aside)
 	return nil
+}
+
+// rebuild copies what can be read of a damaged file, whose path is from, into the new directory to. It returns the
+// pages that are lost.
+func rebuild(damaged *repair.File, from, to string) (lost []LostPage, err error) {
+	db, err := createFile(to)
+	if err != nil {
+		return nil, err
+	}
+	rebuilt, err := damaged.Rebuild(db)
+	if err == nil {
+		err = db.Update(func(btx *bolt.Tx) (err error) {
+			if lost, err = noteLost(btx, damaged, rebuilt); err != nil {
+				return err
+			}
+			return correctCounters(btx, rebuilt)
+		})
+	}
+	if err == nil {
+		err = carryFile(db, from)
+	}
+	return lost, errors.Join(err, db.Sync(), db.Close())
+}
+
+// noteLost stores in a rebuilt file which pages are lost, and that it was rebuilt.
+func noteLost(btx *bolt.Tx, damaged *repair.File, rebuilt *repair.Rebuilt) (lost []LostPage, err error) {
+	meta, hasNewContent := btx.Bucket(metaBucket), false
+	for i := range rebuilt.Problems {
+		p := &rebuilt.Problems[i]
+		if len(p.Path) == 0 { // the list of free pages
+			continue
+		}
+		hasNewContent = true
+		if p.IsWhole {
+			continue
+		}
+		l := LostPage{Page: p.Page, Cause: p.Cause.Error()}
+		if len(p.Path) > 1 && len(p.Path[1]) == 16 {
+			l.Organization = uuid.UUID([]byte(p.Path[1]))
+		}
+		if len(p.Path) != 2 {
+			l.Bucket = p.Path[len(p.Path)-1]
+		}
+		if l.Raw, err = damaged.Raw(p.Page); err != nil {
+			return nil, err
+		}
+		if err := putLost(btx, uint64(i), l); err != nil {
+			return nil, err
+		}
+		lost = append(lost, l)
+	}
+	if hasNewContent { // indexes may contain what is gone
+		epoch, err := uuid.NewRandom()
+		if err != nil {
+			return nil, err
+		}
+		if err := meta.Put(epochKey, epoch[:]); err != nil {
+			return nil, err
+		}
+	}
+	return lost, meta.Put(rebuiltKey, []byte{1})
+}
+
+func putLost(btx *bolt.Tx, number uint64, l LostPage) error {
+	b, err := btx.CreateBucketIfNotExists(lostBucket)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	return b.Put(numberKey(number), body)
+}
+
+// correctCounters corrects the last number of each change log of a rebuilt file, and counts a record more in tables
+// whose bucket may be lost, so that their lists say that something is missing.
+func correctCounters(btx *bolt.Tx, rebuilt *repair.Rebuilt) error {
+	orgs := btx.Bucket(orgsBucket)
+	tables, err := tablesOf(btx)
+	if err != nil {
+		return err
+	}
+	return orgs.ForEachBucket(func(org []byte) error {
+		b := orgs.Bucket(org)
+		for i := range rebuilt.Problems {
+			p := &rebuilt.Problems[i]
+			if p.IsWhole || len(p.Path) != 2 || p.Path[0] != string(orgsBucket) || p.Path[1] != string(org) {
+				continue
+			}
+			for table := range tables {
+				if err := countLost(b, []byte(table+".rec"), p); err != nil {
+					return err
+				}
+			}
+		}
+		mayLack := func(bucket ...string) bool {
+			return rebuilt.MayLack(append([]string{string(orgsBucket), string(org)}, bucket...)...)
+		}
+		return b.ForEachBucket(func(name []byte) error {
+			table, isLog := strings.CutSuffix(string(name), logSuffix)
+			if !isLog {
+				return nil
+			}
+			return correctNumber(b.Bucket(name), b.Bucket([]byte(table+".rec")), mayLack() || mayLack(table+".rec") || mayLack(table+logSuffix))
+		})
+	})
+}
+
+// tablesOf returns the tables whose shape the file has, or that any organization has.
+func tablesOf(btx *bolt.Tx) (map[string]bool, error) {
+	tables := map[string]bool{}
+	err := btx.Bucket(metaBucket).ForEach(func(key, _ []byte) error {
+		if table, is := strings.CutPrefix(string(key), shapePrefix); is {
+			tables[table] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	orgs := btx.Bucket(orgsBucket)
+	return tables, orgs.ForEachBucket(func(org []byte) error {
+		return orgs.Bucket(org).ForEachBucket(func(name []byte) error {
+			if table, is := strings.CutSuffix(string(name), ".rec"); is {
+				tables[table] = true
+			}
+			return nil
+		})
+	})
+}
+
+// correctNumber raises the last number of a change log to that of its last entry and, if entries may be missing,
+// to that of the last written record.
+func correctNumber(log, rec *bolt.Bucket, mayLackEntries bool) error {
+	last := uint64(0)
+	if key, _ := log.Cursor().Last(); len(key) == 8 {
+		last = binary.BigEndian.Uint64(key)
+	}
+	if rec != nil && mayLackEntries {
+		_ = rec.ForEach(func(_, value []byte) error { // the function never fails
+			if len(value) >= valueHead {
+				if n := changeOf(value); n-last < maxMissingChanges {
+					last = n
+				}
+			}
+			return nil
+		})
+	}
+	if last <= log.Sequence() {
+		return nil
+	}
+	return log.SetSequence(last)
+}
+
+// countLost counts the records of a table whose bucket may have been on a lost page, and one more.
+func countLost(org *bolt.Bucket, name []byte, p *repair.Problem) error {
+	if bytes.Compare(name, p.From) < 0 || p.To != nil && bytes.Compare(name, p.To) >= 0 {
+		return nil
+	}
+	b := org.Bucket(name)
+	switch {
+	case b == nil:
+		var err error
+		if b, err = org.CreateBucket(name); err != nil {
+			return err
+		}
+	case b.Sequence() > 0:
+		return nil // it is known
+	}
+	return b.SetSequence(uint64(b.Stats().KeyN) + 1)
 }
 
 // rebuiltKey is in the bucket meta of a rebuilt file until FinishRebuild removes it, so that a crash in between

@@ -2,16 +2,20 @@ package store
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
 
 	"prospector/internal/fault"
 )
@@ -179,22 +183,62 @@ func TestRebuildOnce(t *testing.T) {
 	open(t, dir, Options{}) // fails if the file would be rebuilt again
 }
 
-// page returns the first page in use that has entries of a bucket of orgA.
-func (sam sample) page(t *testing.T, bucket string) []byte {
+// pageInUse is what bbolt knows about a page.
+type pageInUse struct {
+	typ   string
+	count int // of its elements
+}
+
+// usedPages returns the pages of a file that are in use, by number.
+func usedPages(t *testing.T, path string) map[int]pageInUse {
 	t.Helper()
-	size := os.Getpagesize()
-	w, _, err := newPageWalk(bytes.NewReader(sam.file), int64(len(sam.file)), nil)
-	if err == nil {
-		err = w.run()
-	}
+	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, PreLoadFreelist: true, Timeout: lockWait})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for id := 2; id < len(sam.file)/size; id++ {
-		p := parsePage(sam.file[id*size : (id+1)*size])
-		elements, _ := p.elements(size)
-		if p.typ == leafPage && w.used[id] > 0 && matchesAny([]string{string(orgsBucket), string(orgA[:]), bucket}, elements) {
-			return p.data
+	used := map[int]pageInUse{}
+	err = db.View(func(btx *bolt.Tx) error {
+		for id := 2; ; {
+			info, err := btx.Page(id)
+			if info == nil || err != nil {
+				return err
+			}
+			if id++; info.Type != "free" {
+				used[info.ID] = pageInUse{info.Type, info.Count}
+				id += info.OverflowCount
+			}
+		}
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return used
+}
+
+func (sam sample) usedPages(t *testing.T) map[int]pageInUse {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), FileName)
+	if err := os.WriteFile(path, sam.file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return usedPages(t, path)
+}
+
+// page returns the first page in use that has entries of a bucket of orgA.
+func (sam sample) page(t *testing.T, bucket string) []byte {
+	t.Helper()
+	size, used := os.Getpagesize(), sam.usedPages(t)
+	for _, id := range slices.Sorted(maps.Keys(used)) {
+		page := sam.file[id*size : (id+1)*size]
+		for i := 0; used[id].typ == "leaf" && i < used[id].count; i++ {
+			const head, element = 16, 16 // bytes of a page header and of an element
+			at := head + i*element
+			field := func(n int) int { return int(binary.LittleEndian.Uint32(page[at+4*n:])) }
+			key := page[at+field(1):][:field(2)]
+			value := page[at+field(1)+field(2):][:field(3)]
+			if field(0) == 0 && (&Tx{org: orgA}).checkEntry(bucket, key, value) == nil {
+				return page
+			}
 		}
 	}
 	t.Fatalf("there is no page of %s", bucket)
@@ -225,22 +269,16 @@ func TestRebuildSwappedPages(t *testing.T) {
 func TestRebuildFlippedBits(t *testing.T) {
 	sam := newSample(t)
 	size := os.Getpagesize()
-	w, _, err := newPageWalk(bytes.NewReader(sam.file), int64(len(sam.file)), nil)
-	if err == nil {
-		err = w.run()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 	random, refused := rand.New(rand.NewPCG(15, 16)), 0
-	for id := 2; id < len(sam.file)/size; id++ {
-		p := parsePage(sam.file[id*size : (id+1)*size])
-		elements, _ := p.elements(size)
-		if w.used[id] == 0 || p.typ == leafPage && !elements[0].isBucket || p.typ == freelistPage {
+	used := sam.usedPages(t)
+	for _, id := range slices.Sorted(maps.Keys(used)) {
+		const head, element = 16, 16 // bytes of a page header and of an element
+		hasBuckets := sam.file[id*size+head]&1 != 0
+		if used[id].typ == "leaf" && !hasBuckets || used[id].typ == "freelist" {
 			continue
 		}
 		for range 20 {
-			bit := id*size*8 + random.IntN((pageHead+len(elements)*elementSize)*8)
+			bit := id*size*8 + random.IntN((head+used[id].count*element)*8)
 			gone, opened := sam.rebuilt(t, fmt.Sprint("bit ", bit), flipped(sam.file, bit))
 			if gone > 0 {
 				t.Errorf("bit %d takes %d records with it", bit, gone)
@@ -269,9 +307,9 @@ func TestRebuildTableNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"people.rec", "people.log"} {
-		for flipped := range oneBitOff(name) {
-			dir := t.TempDir()
-			wrong := bytes.ReplaceAll(file, []byte(name), []byte(flipped))
+		for bit := range len(name) * 8 {
+			dir, wrongName := t.TempDir(), flipped([]byte(name), bit)
+			wrong := bytes.ReplaceAll(file, []byte(name), wrongName)
 			if err := os.WriteFile(filepath.Join(dir, FileName), wrong, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -281,7 +319,7 @@ func TestRebuildTableNames(t *testing.T) {
 			}
 			read(t, s, orgA, func(tx *Tx) error {
 				if got, err := people.Get(tx, d.ID); err != nil || got.Record.Name != "Ann" || tx.LastChange("people") != 1 {
-					t.Errorf("%q: %+v, change %d: %v", flipped, got, tx.LastChange("people"), err)
+					t.Errorf("%q: %+v, change %d: %v", wrongName, got, tx.LastChange("people"), err)
 				}
 				return nil
 			})

@@ -130,8 +130,8 @@ func (s *Store) eachOrganization(fn func(org uuid.UUID, buckets []string) error)
 				return nil
 			}
 			return tx.orgBkt.ForEachBucket(func(name []byte) error {
-				if hasChecksums(string(name)) {
-					buckets = append(buckets, string(name))
+				if n := string(name); isSealed(n) && !strings.HasSuffix(n, ".tomb") {
+					buckets = append(buckets, n)
 				}
 				return nil
 			})
@@ -144,13 +144,4 @@ func (s *Store) eachOrganization(fn func(org uuid.UUID, buckets []string) error)
 		}
 	}
 	return nil
-}
-
-func hasChecksums(bucket string) bool {
-	for _, suffix := range []string{".rec", ".log", partSuffix, setSuffix} {
-		if strings.HasSuffix(bucket, suffix) {
-			return true
-		}
-	}
-	return bucket == jobsBucket
 }

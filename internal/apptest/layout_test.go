@@ -39,7 +39,8 @@ var mayImport = map[string][]string{
 	"internal/worker":           {"internal/fault", "internal/turn", "store"},
 	"internal/record":           {"internal/match", "internal/rows", "internal/filter", "internal/shape", "internal/fault", "index", "store"},
 	"index":                     {"internal/filter", "internal/shape", "internal/turn", "store"},
-	"store":                     {"internal/shape", "internal/fault", "internal/turn"},
+	"store":                     {"store/repair", "internal/shape", "internal/fault", "internal/turn"},
+	"store/repair":              {},
 	"internal/rows":             {"internal/address", "internal/match", "internal/shape", "internal/fault"},
 	"internal/filter":           {"internal/address", "internal/shape", "internal/fault"},
 	"internal/shape":            {"internal/address", "internal/fault"},
@@ -53,7 +54,7 @@ var mayImport = map[string][]string{
 
 // owners lists the libraries that only certain packages may import.
 var owners = map[string][]string{
-	"go.etcd.io/bbolt":                    {"store", "index"}, // index for the root file of bleve, which is such a file
+	"go.etcd.io/bbolt":                    {"store", "store/repair", "index"}, // index for the root file of bleve, which is such a file
 	"github.com/tidwall/btree":            {"store"},
 	"github.com/blevesearch":              {"index"},
 	"github.com/RoaringBitmap":            {"index", "internal/tam"},

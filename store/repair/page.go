@@ -1,4 +1,4 @@
-package store
+package repair
 
 import (
 	"bytes"
@@ -9,8 +9,7 @@ import (
 	"io"
 )
 
-// The format of bbolt's pages. bbolt trusts what it reads: it panics on some damaged pages, follows wrong
-// page numbers and runs in circles. This package therefore reads the pages of a file itself before bbolt does.
+// The format of bbolt's pages.
 const (
 	pageHead    = 16 // id (8), type (2), count (2), overflow (4)
 	elementSize = 16
@@ -53,7 +52,7 @@ func parseMeta(b []byte) (m metaPage, ok bool) {
 }
 
 // readMeta returns the newest intact meta page, or that of a commit, and whether both are intact.
-func readMeta(r io.ReaderAt, commit *uint64) (m metaPage, both bool, err error) {
+func readMeta(r io.ReaderAt, commit uint64) (m metaPage, both bool, err error) {
 	found := 0
 	for size := 1 << 9; size <= 1<<16; size <<= 1 { // the second one is at the page size, which is in both
 		for _, at := range []int64{0, int64(size)} {
@@ -61,19 +60,23 @@ func readMeta(r io.ReaderAt, commit *uint64) (m metaPage, both bool, err error) 
 			if _, err := r.ReadAt(b, at+pageHead); err != nil && err != io.EOF {
 				return m, false, err
 			}
-			if meta, ok := parseMeta(b); ok && meta.pageSize == size {
-				found++
-				if found == 1 || meta.commit > m.commit || commit != nil && meta.commit == *commit {
-					m = meta
-				}
-				if commit != nil && m.commit == *commit {
-					return m, false, nil
-				}
+			meta, ok := parseMeta(b)
+			if !ok || meta.pageSize != size {
+				continue
+			}
+			if commit != 0 && meta.commit == commit {
+				return meta, false, nil
+			}
+			if found++; found == 1 || meta.commit > m.commit {
+				m = meta
 			}
 		}
 	}
-	if found == 0 {
+	switch {
+	case found == 0:
 		return m, false, errors.New("both of its meta pages are damaged")
+	case commit != 0:
+		return m, false, ErrNoCommit
 	}
 	return m, found == 2, nil
 }

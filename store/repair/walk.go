@@ -1,4 +1,4 @@
-package store
+package repair
 
 import (
 	"bytes"
@@ -6,34 +6,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 )
 
-// pageWalk reads every page of a store file that its root leads to, and compares the pages with each other:
-// each is what it says it is, in order, within the bounds of the page that names it, named once, and not
-// free.
-type pageWalk struct {
+// walk reads every page of a file that its root leads to, and compares the pages with each other: each is what it
+// says it is, in order, within the bounds of the page that names it, named once, and not free.
+type walk struct {
 	file     io.ReaderAt
+	layout   *Layout
 	meta     metaPage
 	used     []byte // by page: how often it is named, up to 2
 	free     []byte // by page: 1 if it is free
 	buffers  [][]byte
-	problems []pageProblem
+	problems []Problem
 
 	// The rest is for a rebuild, which reads damaged pages too. What they lead to is walked later, after
 	// everything that sound pages lead to, so that a wrong page number cannot claim the page of another bucket.
-	sink  pageSink
+	into  *rebuilder        // receives what is read
 	moved map[uint64]uint64 // pages that are stored in the place of another one
 	twice map[uint64]bool   // pages that are named twice
 	later []func() error
-}
-
-// pageSink receives the content of a walked file.
-type pageSink interface {
-	// isKnown reports whether some organization has a bucket of that name.
-	isKnown(name string) bool
-	bucket(path []string, sequence uint64, trust trust) error
-	entry(path []string, key, value []byte, page uint64, trust trust) error
 }
 
 // trust is how far something that was read from a page can be relied on.
@@ -45,53 +36,12 @@ const (
 	sound
 )
 
-// pageProblem is a page that cannot be read, or not all of it.
-type pageProblem struct {
-	path     []string // the buckets that lead to it
-	page     uint64
-	from, to []byte // its keys, as far as they are known
-	cause    error
-	isWhole  bool // all its elements can be read nevertheless
-}
-
-func (p *pageProblem) Error() string {
-	return fmt.Sprintf("page %d of %s: %v", p.page, pathName(p.path), p.cause)
-}
-
-// pathName returns the path of a bucket for people.
-func pathName(path []string) string {
-	if len(path) == 0 {
-		return "the root"
-	}
-	var names []string
-	for _, name := range path {
-		names = append(names, bucketName([]byte(name)))
-	}
-	return strings.Join(names, "/")
-}
-
-// maxPages limits the size of a file, so that a damaged number does not exhaust memory.
-const maxPages = 1 << 34
-
-// newPageWalk prepares to walk a file at its newest commit, or at the given one. It fails if both meta pages
-// are damaged, and returns nil if the file does not have the commit.
-func newPageWalk(file io.ReaderAt, size int64, commit *uint64) (w *pageWalk, bothMeta bool, err error) {
-	w = &pageWalk{file: file}
-	if w.meta, bothMeta, err = readMeta(file, commit); err != nil || commit != nil && w.meta.commit != *commit {
-		return nil, false, err
-	}
-	if w.meta.pages > maxPages || int64(w.meta.pages)*int64(w.meta.pageSize) > size {
-		return nil, false, fmt.Errorf("it has only %d of its %d bytes", size, w.meta.pages*uint64(w.meta.pageSize))
-	}
-	w.used, w.free = make([]byte, w.meta.pages), make([]byte, w.meta.pages)
-	return w, bothMeta, nil
+func newWalk(file io.ReaderAt, meta metaPage, layout *Layout) *walk {
+	return &walk{file: file, layout: layout, meta: meta, used: make([]byte, meta.pages), free: make([]byte, meta.pages)}
 }
 
 // run walks the file.
-func (w *pageWalk) run() error {
-	clear(w.used)
-	clear(w.free)
-	w.problems = nil
+func (w *walk) run() error {
 	listErr := w.readFreelist()
 	if err := w.tree(nil, w.meta.root, nil, nil, 0, sound); err != nil {
 		return err
@@ -112,15 +62,15 @@ func (w *pageWalk) run() error {
 	return nil
 }
 
-func (w *pageWalk) fail(path []string, id uint64, from, to []byte, cause error) {
-	w.problems = append(w.problems, pageProblem{
-		path: append([]string(nil), path...), page: id, from: bytes.Clone(from), to: bytes.Clone(to), cause: cause,
+func (w *walk) fail(path []string, id uint64, from, to []byte, cause error) {
+	w.problems = append(w.problems, Problem{
+		Path: append([]string(nil), path...), Page: id, From: bytes.Clone(from), To: bytes.Clone(to), Cause: cause,
 	})
 }
 
 // read reads a page into the buffer of a depth. It returns what it can even if the page is not the one that
 // is wanted.
-func (w *pageWalk) read(id uint64, depth int) (p page, err error) {
+func (w *walk) read(id uint64, depth int) (p page, err error) {
 	if id < 2 || id >= w.meta.pages {
 		return p, fmt.Errorf("page %d is outside of the file", id)
 	}
@@ -157,7 +107,7 @@ func (w *pageWalk) read(id uint64, depth int) (p page, err error) {
 }
 
 // mark counts a page and those that continue it as used.
-func (w *pageWalk) mark(p *page) (err error) {
+func (w *walk) mark(p *page) (err error) {
 	for i := p.id; i <= p.id+p.overflow; i++ {
 		if w.used[i]++; w.used[i] > 1 {
 			w.used[i] = 2
@@ -169,7 +119,7 @@ func (w *pageWalk) mark(p *page) (err error) {
 
 // tree walks a page and those below it. Its keys must be from the key from on and below the key to; both
 // are nil for the root of a bucket.
-func (w *pageWalk) tree(path []string, id uint64, from, to []byte, depth int, of trust) error {
+func (w *walk) tree(path []string, id uint64, from, to []byte, depth int, of trust) error {
 	p, err := w.read(id, depth)
 	var elements []element
 	if err == nil {
@@ -189,7 +139,7 @@ func (w *pageWalk) tree(path []string, id uint64, from, to []byte, depth int, of
 		w.readDamaged(path, id, len(w.problems)-1)
 		return nil
 	}
-	if w.sink != nil && (w.twice[id] || w.free[id] > 0) {
+	if w.into != nil && (w.twice[id] || w.free[id] > 0) {
 		of = untrusted
 	}
 	if p.typ == branchPage {
@@ -199,12 +149,12 @@ func (w *pageWalk) tree(path []string, id uint64, from, to []byte, depth int, of
 }
 
 // elements returns the elements of a page, and an error if the page does not fit into the bucket.
-func (w *pageWalk) elements(path []string, p *page) (found []element, err error) {
+func (w *walk) elements(path []string, p *page) (found []element, err error) {
 	if p.typ != leafPage && p.typ != branchPage {
 		return nil, errors.New("it is neither a leaf nor a branch")
 	}
 	if found, err = p.elements(w.meta.pageSize); err == nil && p.typ == leafPage {
-		err = kinds(path, found)
+		err = w.layout.kinds(path, found)
 	}
 	return found, err
 }
@@ -224,14 +174,14 @@ func within(elements []element, from, to []byte, mayBeEmpty bool) error {
 }
 
 // kinds checks that a leaf has buckets or entries as its place requires.
-func kinds(path []string, elements []element) error {
+func (l *Layout) kinds(path []string, elements []element) error {
 	for i := range elements {
 		e := &elements[i]
-		if e.isBucket != hasBuckets(path) {
+		if e.isBucket != l.HasBuckets(path) {
 			return errors.New("it has an entry in place of a bucket, or a bucket in place of an entry")
 		}
-		if e.isBucket && !isName(path, string(e.key)) {
-			return fmt.Errorf("it has a bucket %q", bucketName(e.key))
+		if e.isBucket && !l.IsName(path, string(e.key)) {
+			return fmt.Errorf("it has a bucket %q", bucketName(string(e.key)))
 		}
 		if e.isBucket && (len(e.value) < bucketHead || binary.LittleEndian.Uint64(e.value) != 0 && len(e.value) != bucketHead) {
 			return errors.New("it has a bucket of the wrong size")
@@ -240,7 +190,7 @@ func kinds(path []string, elements []element) error {
 	return nil
 }
 
-func (w *pageWalk) branch(path []string, elements []element, to []byte, depth int, of trust) error {
+func (w *walk) branch(path []string, elements []element, to []byte, depth int, of trust) error {
 	for i := range elements {
 		end := to
 		if i+1 < len(elements) {
@@ -253,16 +203,16 @@ func (w *pageWalk) branch(path []string, elements []element, to []byte, depth in
 	return nil
 }
 
-func (w *pageWalk) leaf(path []string, elements []element, id uint64, depth int, of trust) error {
+func (w *walk) leaf(path []string, elements []element, id uint64, depth int, of trust) error {
 	for i := range elements {
 		e := &elements[i]
 		switch {
-		case hasBuckets(path) && e.isBucket && len(e.value) >= bucketHead:
+		case w.layout.HasBuckets(path) && e.isBucket && len(e.value) >= bucketHead:
 			if err := w.bucket(append(path[:len(path):len(path)], string(e.key)), e.value, id, depth, of); err != nil {
 				return err
 			}
-		case !hasBuckets(path) && !e.isBucket && w.sink != nil:
-			if err := w.sink.entry(path, e.key, e.value, id, of); err != nil {
+		case !w.layout.HasBuckets(path) && !e.isBucket && w.into != nil:
+			if err := w.into.addEntry(path, *e, id, of); err != nil {
 				return err
 			}
 		}
@@ -271,30 +221,30 @@ func (w *pageWalk) leaf(path []string, elements []element, id uint64, depth int,
 }
 
 // bucket walks a bucket, whose page is part of the value if it is small.
-func (w *pageWalk) bucket(path []string, value []byte, id uint64, depth int, of trust) error {
-	if w.sink != nil && isOrganization(path) {
+func (w *walk) bucket(path []string, value []byte, id uint64, depth int, of trust) error {
+	if w.into != nil && w.layout.isOrganization(path) {
 		path = w.mendID(path, value, depth)
 	}
 	path, isMended, isRight := w.mendName(path, value, depth)
 	if isMended || !isRight && of == sound {
 		w.fail(path[:2], id, nil, nil, fmt.Errorf("the entries of its bucket %s do not match the name", path[2]))
-		w.problems[len(w.problems)-1].isWhole = isMended
+		w.problems[len(w.problems)-1].IsWhole = isMended
 	}
 	switch {
-	case isMended && w.sink == nil:
+	case isMended && w.into == nil:
 		return nil
 	case !isRight && of == sound:
-		if w.sink != nil {
+		if w.into != nil {
 			value = bytes.Clone(value)
 			w.later = append(w.later, func() error { return w.bucket(path, value, id, depth, untrusted) })
 		}
 		return nil
-	case !isRight && !w.sink.isKnown(path[2]), of != sound && !isName(path[:len(path)-1], path[len(path)-1]):
+	case !isRight && !w.into.names[path[2]], of != sound && !w.layout.IsName(path[:len(path)-1], path[len(path)-1]):
 		return nil
 	}
 	root, sequence := binary.LittleEndian.Uint64(value), binary.LittleEndian.Uint64(value[8:])
-	if w.sink != nil {
-		if err := w.sink.bucket(path, sequence, of); err != nil {
+	if w.into != nil {
+		if err := w.into.addBucket(path, sequence, of); err != nil {
 			return err
 		}
 	}
@@ -304,7 +254,7 @@ func (w *pageWalk) bucket(path []string, value []byte, id uint64, depth int, of 
 	return w.inlineBucket(path, value, id, depth, of)
 }
 
-func (w *pageWalk) inlineBucket(path []string, value []byte, id uint64, depth int, of trust) error {
+func (w *walk) inlineBucket(path []string, value []byte, id uint64, depth int, of trust) error {
 	if len(value) < bucketHead+pageHead {
 		w.fail(path, id, nil, nil, errors.New("it is too short"))
 		return nil
@@ -315,7 +265,7 @@ func (w *pageWalk) inlineBucket(path []string, value []byte, id uint64, depth in
 		err = errors.New("it is not a leaf")
 	}
 	if err == nil {
-		err = kinds(path, elements)
+		err = w.layout.kinds(path, elements)
 	}
 	if err != nil {
 		w.fail(path, id, nil, nil, err)
@@ -328,7 +278,7 @@ func (w *pageWalk) inlineBucket(path []string, value []byte, id uint64, depth in
 }
 
 // readFreelist reads the list of free pages.
-func (w *pageWalk) readFreelist() error {
+func (w *walk) readFreelist() error {
 	if w.meta.freelist == noFreelist {
 		return nil
 	}
@@ -351,7 +301,7 @@ func (w *pageWalk) readFreelist() error {
 }
 
 // compareFreelist compares the list of free pages with the used ones.
-func (w *pageWalk) compareFreelist() (err error) {
+func (w *walk) compareFreelist() (err error) {
 	if w.meta.freelist == noFreelist {
 		return nil
 	}

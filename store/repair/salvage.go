@@ -1,4 +1,4 @@
-package store
+package repair
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ type candidate struct {
 	page        uint64
 	first, last []byte // its lowest and highest key
 	newest      uint64 // its highest change number
-	isOrphan    bool   // no page leads to it
+	orphan      int    // 1 if no page leads to it
 }
 
 // salvage adds the entries of damaged pages, and of pages that nothing leads to, to the buckets that they
@@ -26,7 +26,7 @@ func (r *rebuilder) salvage() error {
 	}
 	found := r.findCandidates()
 	slices.SortStableFunc(found, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.newest, a.newest), compareBools(a.isOrphan, b.isOrphan))
+		return cmp.Or(cmp.Compare(b.newest, a.newest), cmp.Compare(a.orphan, b.orphan))
 	})
 	taken := map[string][]candidate{}
 	for _, c := range found {
@@ -38,7 +38,7 @@ func (r *rebuilder) salvage() error {
 			continue // an outdated version of a page
 		}
 		taken[name] = slices.Insert(taken[name], i, c)
-		for _, e := range entriesOf(c.path, r.pageElements(c.page)) {
+		for _, e := range r.layout.entriesOf(c.path, r.pageElements(c.page)) {
 			if err := r.putNew(c.path, e.key, e.value); err != nil {
 				return err
 			}
@@ -47,53 +47,38 @@ func (r *rebuilder) salvage() error {
 	return r.addTorn()
 }
 
-// addTorn adds the damaged records and history entries of damaged pages, so that they are reported.
+// addTorn adds the entries of damaged pages that are reported as damaged.
 func (r *rebuilder) addTorn() error {
 	for _, e := range r.torn {
 		b, err := r.at(e.path)
+		if err == nil && r.layout.IsReported(e.path[2], e.key, b.Sequence()) {
+			err = r.putNew(e.path, e.key, e.value)
+		}
 		if err != nil {
 			return err
-		}
-		isRecord := strings.HasSuffix(e.path[2], ".rec") && len(e.key) == 16
-		isChange := strings.HasSuffix(e.path[2], logSuffix) && len(e.key) == 8 && binary.BigEndian.Uint64(e.key) <= b.Sequence()
-		if isRecord || isChange {
-			if err := r.putNew(e.path, e.key, e.value); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
-// compareBools orders false before true.
-func compareBools(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
-}
-
 // touchLost notes the pages with problems, and the buckets that may lack entries because of them.
 func (r *rebuilder) touchLost() error {
-	for i := range r.walk.problems {
-		p := &r.walk.problems[i]
-		r.pages[p.page] = true
-		if len(p.path) > 0 {
-			r.touch(p.path)
+	for i := range r.problems {
+		p := &r.problems[i]
+		r.pages[p.Page] = true
+		if len(p.Path) > 0 {
+			r.touch(p.Path)
 		}
 	}
-	tables, err := r.tables()
+	names, err := r.layout.Names(r.tx)
 	if err != nil {
 		return err
 	}
-	for table := range tables {
-		r.names[table+".rec"], r.names[table+logSuffix] = true, true
+	for _, name := range names {
+		r.names[name] = true
 	}
 	for _, path := range slices.Collect(maps.Values(r.touched)) {
-		if isOrganization(path) { // any of its buckets may be lost
+		if r.layout.isOrganization(path) { // any of its buckets may be lost
 			for name := range r.names {
 				r.touch(append(slices.Clone(path), name))
 			}
@@ -105,25 +90,26 @@ func (r *rebuilder) touchLost() error {
 // findCandidates looks for pages with entries of touched buckets, among those that have problems and those that
 // nothing leads to. Without a list of free pages it cannot tell the latter from free ones.
 func (r *rebuilder) findCandidates() (found []candidate) {
-	w := r.walk
-	hasFreelist := slices.Max(w.free) > 0 || w.meta.freelist == noFreelist
-	for id := uint64(2); id < w.meta.pages; id++ {
-		isOrphan := hasFreelist && w.used[id] == 0 && w.free[id] == 0
-		if !r.pages[id] && !isOrphan {
+	hasFreelist := slices.Max(r.free) > 0 || r.meta.freelist == noFreelist
+	for id := uint64(2); id < r.meta.pages; id++ {
+		orphan := 0
+		if hasFreelist && r.used[id] == 0 && r.free[id] == 0 {
+			orphan = 1
+		} else if !r.pages[id] {
 			continue
 		}
 		elements := r.pageElements(id)
 		for _, path := range r.touched {
-			entries := entriesOf(path, elements)
+			entries := r.layout.entriesOf(path, elements)
 			if len(entries) == 0 {
 				continue
 			}
 			c := candidate{
-				path: path, page: id, isOrphan: isOrphan,
+				path: path, page: id, orphan: orphan,
 				first: bytes.Clone(entries[0].key), last: bytes.Clone(entries[len(entries)-1].key),
 			}
 			for _, e := range entries {
-				c.newest = max(c.newest, changeNumber(path, e))
+				c.newest = max(c.newest, r.layout.Change(path[2], e.key, e.value))
 			}
 			found = append(found, c)
 		}
@@ -133,11 +119,11 @@ func (r *rebuilder) findCandidates() (found []candidate) {
 
 // pageElements returns the elements of a page, which may have any content.
 func (r *rebuilder) pageElements(id uint64) []element {
-	p, _ := r.walk.read(id, 0) // what cannot be read has no elements
+	p, _ := r.read(id, 0) // what cannot be read has no elements
 	if p.data == nil {
 		return nil
 	}
-	elements, _ := p.mend(id, r.walk.meta.pageSize)
+	elements, _ := p.mend(id, r.meta.pageSize)
 	if p.typ != leafPage {
 		return nil
 	}
@@ -145,55 +131,20 @@ func (r *rebuilder) pageElements(id uint64) []element {
 }
 
 // entriesOf returns the elements that match their checksum in a bucket, in order.
-func entriesOf(path []string, elements []element) (found []element) {
-	if !isSealed(path) {
+func (l *Layout) entriesOf(path []string, elements []element) (found []element) {
+	if !l.isSealed(path) {
 		return nil
 	}
 	for _, e := range elements {
 		switch {
-		case !e.isBucket && matches(path, e.key, e.value):
+		case l.matches(path, e):
 			found = append(found, e)
 		case e.isBucket && string(e.key) == path[2] && len(e.value) >= bucketHead+pageHead && binary.LittleEndian.Uint64(e.value) == 0:
 			p := parsePage(e.value[bucketHead:])
 			inside, _ := p.mend(0, 0)
-			found = append(found, entriesOf(path, inside)...)
+			found = append(found, l.entriesOf(path, inside)...)
 		}
 	}
 	slices.SortFunc(found, func(a, b element) int { return bytes.Compare(a.key, b.key) })
 	return found
-}
-
-// changeNumber returns the number of the change that wrote an entry, or 0 if it has none.
-func changeNumber(path []string, e element) uint64 {
-	switch {
-	case strings.HasSuffix(path[2], ".rec"):
-		return changeOf(e.value)
-	case strings.HasSuffix(path[2], logSuffix) && len(e.key) == 8:
-		return binary.BigEndian.Uint64(e.key)
-	}
-	return 0
-}
-
-// putNew adds an entry unless there is one with the same key.
-func (r *rebuilder) putNew(path []string, key, value []byte) error {
-	b, err := r.at(path)
-	if err != nil || b.Get(key) != nil {
-		return err
-	}
-	return r.put(path, key, value)
-}
-
-// tables returns the tables whose shape the file has.
-func (r *rebuilder) tables() (map[string]bool, error) {
-	meta, err := r.at([]string{string(metaBucket)})
-	if err != nil {
-		return nil, err
-	}
-	tables := map[string]bool{}
-	return tables, meta.ForEach(func(key, _ []byte) error {
-		if table, is := strings.CutPrefix(string(key), shapePrefix); is {
-			tables[table] = true
-		}
-		return nil
-	})
 }

@@ -1,4 +1,4 @@
-package store
+package repair
 
 import (
 	"encoding/binary"
@@ -7,8 +7,8 @@ import (
 )
 
 // readDamaged reads what can be read of a damaged page, unless it turns out to belong elsewhere.
-func (w *pageWalk) readDamaged(path []string, id uint64, problem int) {
-	if w.sink == nil {
+func (w *walk) readDamaged(path []string, id uint64, problem int) {
+	if w.into == nil {
 		return
 	}
 	w.later = append(w.later, func() error {
@@ -23,20 +23,20 @@ func (w *pageWalk) readDamaged(path []string, id uint64, problem int) {
 		elements, isWhole := p.mend(id, w.meta.pageSize)
 		if p.typ == leafPage && isWhole {
 			w.mendNames(path, elements)
-			isWhole = kinds(path, elements) == nil
+			isWhole = w.layout.kinds(path, elements) == nil
 		}
 		isWhole = isWhole && inOrder(elements)
-		if p.typ == leafPage && !isWhole && listsOrganizations(path) {
+		if p.typ == leafPage && !isWhole && w.layout.listsOrganizations(path) {
 			var err error
 			elements, err = p.organizations(w.meta.pages)
 			isWhole = err == nil
 		}
-		w.problems[problem].isWhole = isWhole
+		w.problems[problem].IsWhole = isWhole
 		of := torn
 		switch {
 		case w.twice[id] || w.free[id] > 0:
 			of = untrusted
-		case isWhole && hasBuckets(path):
+		case isWhole && w.layout.HasBuckets(path):
 			of = sound
 		}
 		if p.typ == leafPage {
@@ -54,21 +54,21 @@ func (w *pageWalk) readDamaged(path []string, id uint64, problem int) {
 }
 
 // mendNames corrects one wrong bit in the name of a bucket of an organization.
-func (w *pageWalk) mendNames(path []string, elements []element) {
-	if !isOrganization(path) {
+func (w *walk) mendNames(path []string, elements []element) {
+	if !w.layout.isOrganization(path) {
 		return
 	}
 	for i := range elements {
 		e := &elements[i]
 		table := append(path[:2:2], string(e.key))
-		if !e.isBucket || isName(path, table[2]) && !isSealed(table) || len(e.value) < bucketHead {
+		if !e.isBucket || w.layout.IsName(path, table[2]) && !w.layout.isSealed(table) || len(e.value) < bucketHead {
 			continue
 		}
 		entries := w.firstEntries(e.value, 1)
-		if isSealed(table) && matchesAny(table, entries) {
+		if w.layout.isSealed(table) && w.layout.matchesAny(table, entries) {
 			continue
 		}
-		if name, ok := nameOf(table, entries); ok {
+		if name, ok := w.layout.nameOf(table, entries); ok {
 			e.key = []byte(name)
 		}
 	}

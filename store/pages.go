@@ -1,0 +1,121 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
+
+	"prospector/store/repair"
+)
+
+// pageLayout is what the package repair has to know about the buckets of a store.
+var pageLayout = &repair.Layout{
+	Organizations: string(orgsBucket),
+	Needed:        []string{string(metaBucket), string(orgsBucket)},
+	HasBuckets: func(path []string) bool {
+		return len(path) == 0 || len(path) <= 2 && (path[0] == string(orgsBucket) || path[0] == string(trashBucket))
+	},
+	IsName: isBucketName,
+	Names: func(btx *bolt.Tx) (names []string, err error) {
+		tables, err := tablesOf(btx)
+		for table := range tables {
+			names = append(names, table+".rec", table+logSuffix)
+		}
+		return names, err
+	},
+	IsSealed: isSealed,
+	Matches: func(org uuid.UUID, bucket string, key, value []byte) bool {
+		return (&Tx{org: org}).checkEntry(bucket, key, value) == nil
+	},
+	Change: func(bucket string, key, value []byte) uint64 {
+		switch {
+		case strings.HasSuffix(bucket, ".rec"):
+			return changeOf(value)
+		case strings.HasSuffix(bucket, logSuffix) && len(key) == 8:
+			return binary.BigEndian.Uint64(key)
+		}
+		return 0
+	},
+	Placeholder: lostValue,
+	IsReported: func(bucket string, key []byte, sequence uint64) bool {
+		return strings.HasSuffix(bucket, ".rec") && len(key) == 16 ||
+			strings.HasSuffix(bucket, logSuffix) && len(key) == 8 && binary.BigEndian.Uint64(key) <= sequence
+	},
+}
+
+// rootBuckets are the buckets of the root with a fixed name. The bucket held is one of older formats.
+var rootBuckets = []string{"due", "gone", "held", "incomplete", "lost", "meta", "orgs", "trash"}
+
+// isBucketName reports whether a bucket in the path may have the name.
+func isBucketName(path []string, name string) bool {
+	switch len(path) {
+	case 0:
+		return strings.HasPrefix(name, globalPrefix) || slices.Contains(rootBuckets, name)
+	case 1:
+		return len(name) == 16
+	}
+	return isSealed(name) || name == probeBucket || strings.Contains(name, ".uniq.") || strings.Contains(name, ".key.") ||
+		slices.ContainsFunc([]string{".gone", ownerSuffix, counterSuffix}, func(s string) bool { return strings.HasSuffix(name, s) })
+}
+
+// isSealed reports whether the entries of an organization's bucket have checksums.
+func isSealed(bucket string) bool {
+	return bucket == jobsBucket || slices.ContainsFunc([]string{".rec", logSuffix, partSuffix, setSuffix, ".tomb"}, func(suffix string) bool {
+		return strings.HasSuffix(bucket, suffix)
+	})
+}
+
+// checkEntry compares an entry of a sealed bucket with its checksum.
+func (tx *Tx) checkEntry(bucket string, key, value []byte) (err error) {
+	if strings.HasSuffix(bucket, ".rec") {
+		_, _, _, err = decodeValue(tx.place(bucket, key), value)
+	} else {
+		_, err = unseal(tx.place(bucket, key), value)
+	}
+	return err
+}
+
+// checkPages reads the pages of a store file that a commit has. Commit 0 is the newest one.
+func checkPages(file *os.File, commit uint64) (*repair.File, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return repair.Check(file, info.Size(), commit, pageLayout)
+}
+
+// CheckPages reads the pages of the open file and calls fn for each problem. The next start rebuilds a file
+// with problems.
+func (s *Store) CheckPages(fn func(problem string)) error {
+	for range checkPagesTries {
+		var pages *repair.File
+		err := s.read(func(btx *bolt.Tx) error {
+			file, err := os.Open(s.path)
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			pages, err = checkPages(file, uint64(btx.ID()))
+			return err
+		})
+		if errors.Is(err, repair.ErrNoCommit) { // there were two commits since the transaction began
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for i := range pages.Problems {
+			fn(pages.Problems[i].Error())
+		}
+		return nil
+	}
+	return errors.New("the pages were not checked, because there are too many commits; try again")
+}
+
+// checkPagesTries limits how often CheckPages begins again because of other commits.
+const checkPagesTries = 100
