@@ -56,12 +56,7 @@ func (a *Arrival) Update(ctx context.Context, actor Actor, fn func(*Tx) error) e
 // Complete makes the organization visible, with its jobs, in one commit.
 func (a *Arrival) Complete(ctx context.Context) error {
 	changed := map[string]uint64{}
-	err := a.store.Update(ctx, uuid.Nil, Actor{}, func(tx *Tx) error {
-		tx.bytes++
-		tx.enqueued = true
-		tx.raw = func(btx *bolt.Tx) error { return a.moveIn(btx, changed) }
-		return nil
-	})
+	err := a.store.updateRaw(ctx, func(btx *bolt.Tx) error { return a.moveIn(btx, changed) })
 	if err == nil && a.store.opt.Committed != nil {
 		a.store.opt.Committed(ctx, a.org, changed)
 	}
@@ -81,14 +76,8 @@ func (a *Arrival) moveIn(btx *bolt.Tx, changed map[string]uint64) error {
 	if err != nil {
 		return err
 	}
-	err = arrived.orgBkt.ForEachBucket(func(name []byte) error {
-		if table, is := strings.CutSuffix(string(name), logSuffix); is {
-			changed[table] = arrived.LastChange(table)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
+	for _, table := range bucketNames(arrived.orgBkt, logSuffix) {
+		changed[table] = arrived.LastChange(table)
 	}
 	a.store.ids.last = max(a.store.ids.last, a.last)
 	if gone := btx.Bucket(goneOrgs); gone != nil {
@@ -129,12 +118,8 @@ func (s *Store) abandonArrivals(ctx context.Context, prefix []byte) error {
 		if err != nil {
 			return err
 		}
-		err = s.Update(ctx, uuid.Nil, Actor{}, func(tx *Tx) error {
-			tx.bytes++
-			tx.raw = func(btx *bolt.Tx) error {
-				return errors.Join(newTx(s, btx, org).dropShared(btx), btx.Bucket(metaBucket).Delete(mark))
-			}
-			return nil
+		err = s.updateRaw(ctx, func(btx *bolt.Tx) error {
+			return errors.Join(newTx(s, btx, org).dropShared(btx), btx.Bucket(metaBucket).Delete(mark))
 		})
 		if err != nil {
 			return err

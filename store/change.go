@@ -137,13 +137,14 @@ func (tx *Tx) logChange(table string, kept time.Duration, c Change) (uint64, err
 	c.Number = tx.sequence(log) + 1
 	c.At = tx.now
 	tx.setSequence(log, c.Number)
-	key := numberKey(c.Number)
-	tx.put(log, key, seal(tx.place(log, key), c.encode()))
+	tx.putChange(log, c)
 	if c.Number%trimEvery != 0 {
 		return c.Number, nil
 	}
 	return c.Number, tx.trim(log, kept)
 }
+
+func (tx *Tx) putChange(log string, c Change) { tx.putSealed(log, numberKey(c.Number), c.encode()) }
 
 // trim removes expired entries. It continues where the last trim of the same transaction stopped,
 // so that a large transaction does not scan its own deletions repeatedly.

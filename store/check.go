@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"strings"
 
 	"github.com/google/uuid"
-	bolt "go.etcd.io/bbolt"
 
 	"prospector/internal/fault"
 )
@@ -51,18 +49,19 @@ func (tx *Tx) verifyShared(report Report) error {
 	if err != nil {
 		return err
 	}
-	return tx.btx.ForEach(func(name []byte, _ *bolt.Bucket) error {
-		if !strings.HasPrefix(string(name), globalPrefix) {
-			return nil
-		}
-		bucket := sharedPrefix + string(name)
-		return tx.scan(bucket, nil, func(k, v []byte) (bool, error) {
+	for _, name := range globalBuckets(tx.btx) {
+		bucket := sharedPrefix + name
+		err := tx.scan(bucket, nil, func(k, v []byte) (bool, error) {
 			if len(v) != 32 || orgs.Bucket(v[:16]) == nil {
 				report(tx.forget(bucket, k), "%s: the key %x belongs to an organization that does not exist", name, k)
 			}
 			return true, nil
 		})
-	})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // verifyMarks reports marks of incomplete records that belong to no organization.
@@ -108,19 +107,22 @@ func (tx *Tx) verifyJobs(of *Tx, report Report) error {
 		if tx.get(dueShared, j.dueKey()) != nil {
 			return true, nil
 		}
-		if tx.writable {
+		repaired := tx.repair(func() {
 			tx.put(dueShared, j.dueKey(), nil)
 			tx.enqueued = true
-		}
-		report(tx.writable, "organization %s: job %s is not in the queue", of.org, j.ID)
+		})
+		report(repaired, "organization %s: job %s is not in the queue", of.org, j.ID)
 		return true, nil
 	})
 }
 
-// forget deletes a key if the transaction is writable, and reports whether it did.
-func (tx *Tx) forget(bucket string, k []byte) bool {
+// repair runs fix if the transaction is writable, and reports whether it did.
+func (tx *Tx) repair(fix func()) bool {
 	if tx.writable {
-		tx.delete(bucket, k)
+		fix()
 	}
 	return tx.writable
 }
+
+// forget deletes a key if the transaction is writable, and reports whether it did.
+func (tx *Tx) forget(bucket string, k []byte) bool { return tx.repair(func() { tx.delete(bucket, k) }) }

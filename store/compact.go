@@ -19,7 +19,10 @@ import (
 func CompactInPlace(dir, work string) error {
 	path := filepath.Join(dir, FileName)
 	return guard(func() error {
-		src, err := openCurrent(path)
+		src, _, err := openCurrent(path, bolt.Options{FreelistType: bolt.FreelistMapType, Timeout: lockWait})
+		if errors.Is(err, berrors.ErrTimeout) {
+			return fmt.Errorf("%s: %w", dir, ErrLocked)
+		}
 		if err != nil {
 			return err
 		}
@@ -47,34 +50,6 @@ func compactOver(src *bolt.DB, work string) (err error) {
 		return err
 	}
 	return syncDir(filepath.Dir(src.Path()))
-}
-
-// openCurrent opens the file at a path, which must exist, and locks it. While it waits for the lock, the process that
-// has it may replace the file, which is then opened instead: the replaced one no longer has what was written since.
-func openCurrent(path string) (*bolt.DB, error) {
-	for {
-		var file *os.File
-		db, err := bolt.Open(path, 0o600, &bolt.Options{
-			FreelistType: bolt.FreelistMapType, Timeout: lockWait,
-			OpenFile: func(name string, flag int, mode os.FileMode) (opened *os.File, err error) {
-				file, err = os.OpenFile(name, flag&^os.O_CREATE, mode)
-				return file, err
-			},
-		})
-		if errors.Is(err, berrors.ErrTimeout) {
-			return nil, fmt.Errorf("%s: %w", filepath.Dir(path), ErrLocked)
-		}
-		if err != nil {
-			return nil, err
-		}
-		isCurrent, err := isAt(path, file)
-		if err == nil && isCurrent {
-			return db, nil
-		}
-		if err = errors.Join(err, db.Close()); err != nil {
-			return nil, err
-		}
-	}
 }
 
 // isAt reports whether an open file is the one at a path.

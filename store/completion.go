@@ -94,12 +94,7 @@ func (s *Store) noteShapes(ctx context.Context, changed []string) error {
 		return nil
 	}
 	slices.Sort(changed)
-	err := s.Update(ctx, uuid.Nil, upgradeActor, func(tx *Tx) error {
-		tx.bytes++
-		tx.enqueued = true
-		tx.raw = func(btx *bolt.Tx) error { return s.markIncomplete(btx, changed) }
-		return nil
-	})
+	err := s.updateRaw(ctx, func(btx *bolt.Tx) error { return s.markIncomplete(btx, changed) })
 	if err == nil {
 		s.mayBeIncomplete.Store(true)
 	}
@@ -108,12 +103,7 @@ func (s *Store) noteShapes(ctx context.Context, changed []string) error {
 
 // markIncomplete marks the records that every organization has in the tables, and notes the tables' new shapes.
 func (s *Store) markIncomplete(btx *bolt.Tx, tables []string) error {
-	var orgs []uuid.UUID
-	err := btx.Bucket(orgsBucket).ForEachBucket(func(k []byte) error {
-		org, err := uuid.FromBytes(k)
-		orgs = append(orgs, org)
-		return err
-	})
+	orgs, err := organizations(btx)
 	if err != nil {
 		return err
 	}
@@ -162,14 +152,8 @@ func (tx *Tx) markIncomplete(tables []string) error {
 }
 
 func (tx *Tx) putIncomplete(table string, r incompleteRange) error {
-	body, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	key := incompleteKey(tx.org, table)
-	tx.put(incompleteShared, key, seal(tx.place(incompleteShared, key), body))
 	delete(tx.corrected, table)
-	return nil
+	return tx.putJSON(incompleteShared, incompleteKey(tx.org, table), r)
 }
 
 // incompleteRange reads the mark of a table; nil when all its records are complete.
@@ -183,11 +167,7 @@ func (tx *Tx) incompleteRange(table string) (*incompleteRange, error) {
 		return nil, nil
 	}
 	r := &incompleteRange{}
-	b, err := unseal(tx.place(incompleteShared, key), v)
-	if err == nil {
-		err = json.Unmarshal(b, r)
-	}
-	if err != nil {
+	if err := tx.readJSON(incompleteShared, key, v, r); err != nil {
 		return nil, fmt.Errorf("mark of incomplete %s: %w", table, err)
 	}
 	if tx.store.shapes[table] == nil {

@@ -55,11 +55,7 @@ func (s *Store) RememberFile(ctx context.Context, hold func(context.Context) err
 	if err != nil {
 		return err
 	}
-	var remembered []byte
-	err = s.View(uuid.Nil, func(tx *Tx) error {
-		remembered = append(remembered, tx.get(metaShared, fileKey)...)
-		return nil
-	})
+	remembered, err := s.meta(fileKey)
 	if err != nil || id.isRemembered(remembered) {
 		return err
 	}

@@ -60,7 +60,7 @@ func (*pageError) Unwrap() error { return ErrDamaged }
 // foundDamagedPage counts an error about a page, and logs it when it is found the first time.
 func (s *Store) foundDamagedPage(org uuid.UUID, err error) {
 	var page *pageError
-	if errors.As(err, &page) && !IsDamagedRecord(err) && s.damaged.add(recordKey{table: "pages", entry: page.message}, true) {
+	if errors.As(err, &page) && !IsDamagedRecord(err) && s.damaged.add(entryKey{bucket: "pages", key: page.message}, true) {
 		s.opt.Log.Error("store file has a damaged page; restart the server to rebuild the file", "organization", org, "problem", page.message)
 	}
 }

@@ -4,19 +4,18 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"github.com/google/uuid"
 )
 
 // DamagedEntries calls fn for each unreadable part, job and tombstone of the organization, and for each unreadable
 // chunk of a set that DropDamagedEntries cannot restore.
 func (tx *Tx) DamagedEntries(fn func(bucket string, key, value []byte)) error {
-	for _, table := range tx.tables() {
-		err := tx.look(table+".rec", nil, func(key, value []byte) (bool, error) {
-			if len(key) != 16 {
-				fn(table+".rec", key, value)
-			}
-			return true, nil
-		})
-		if err != nil {
+	in := func(bucket string) error {
+		return tx.damagedIn(bucket, func(key, value []byte) { fn(bucket, key, value) })
+	}
+	for _, table := range bucketNames(tx.orgBkt, ".rec") {
+		if err := in(table + ".rec"); err != nil {
 			return err
 		}
 	}
@@ -25,17 +24,11 @@ func (tx *Tx) DamagedEntries(fn func(bucket string, key, value []byte)) error {
 			return err
 		}
 	}
-	for _, bucket := range tx.sealedBuckets() {
+	for _, bucket := range tx.entryBuckets() {
 		if strings.HasSuffix(bucket, setSuffix) {
 			continue
 		}
-		err := tx.look(bucket, nil, func(key, value []byte) (bool, error) {
-			if _, err := unseal(tx.place(bucket, key), value); err != nil {
-				fn(bucket, key, value)
-			}
-			return true, nil
-		})
-		if err != nil {
+		if err := in(bucket); err != nil {
 			return err
 		}
 	}
@@ -48,50 +41,45 @@ func (tx *Tx) DropDamagedEntries() error {
 	if err := tx.repairSets(false); err != nil {
 		return err
 	}
-	for _, bucket := range tx.sealedBuckets() {
-		var jobs [][]byte
-		err := tx.deleteWhere(bucket, func(key, value []byte) bool {
-			_, err := unseal(tx.place(bucket, key), value)
-			if err != nil && bucket == jobsBucket {
-				jobs = append(jobs, bytes.Clone(key))
+	buckets := tx.entryBuckets()
+	for _, table := range bucketNames(tx.orgBkt, ".rec") {
+		buckets = append(buckets, table+".rec")
+	}
+	jobs := map[string]bool{}
+	for _, bucket := range buckets {
+		err := tx.damagedIn(bucket, func(key, _ []byte) {
+			tx.delete(bucket, key)
+			if bucket == jobsBucket {
+				jobs[string(key)] = true
 			}
-			return err != nil
-		})
-		if err != nil {
-			return err
-		}
-		if len(jobs) == 0 {
-			continue
-		}
-		err = tx.deleteWhere(dueShared, func(key, _ []byte) bool {
-			return len(key) == dueKeySize && bytes.Equal(key[8:24], tx.org[:]) &&
-				slices.ContainsFunc(jobs, func(id []byte) bool { return bytes.Equal(id, key[24:]) })
 		})
 		if err != nil {
 			return err
 		}
 	}
-	for _, table := range tx.tables() {
-		isNoID := func(key, _ []byte) bool { return len(key) != 16 }
-		if err := tx.deleteWhere(table+".rec", isNoID); err != nil {
-			return err
-		}
+	if len(jobs) == 0 {
+		return nil
 	}
-	return nil
+	return tx.deleteWhere(dueShared, func(key, _ []byte) bool {
+		return len(key) == dueKeySize && bytes.Equal(key[8:24], tx.org[:]) && jobs[string(key[24:])]
+	})
 }
 
-// sealedBuckets returns the buckets of the organization with checksums that are neither records nor
-// change logs.
-func (tx *Tx) sealedBuckets() (buckets []string) {
-	if tx.orgBkt == nil {
-		return nil
-	}
-	_ = tx.orgBkt.ForEachBucket(func(name []byte) error { // the function never fails
-		n := string(name)
-		if isSealed(n) && !strings.HasSuffix(n, ".rec") && !strings.HasSuffix(n, logSuffix) {
-			buckets = append(buckets, n)
+// damagedIn calls fn for the damaged entries of a bucket, which may delete them. Of a table these are the entries whose
+// key is not the id of a record.
+func (tx *Tx) damagedIn(bucket string, fn func(key, value []byte)) error {
+	return tx.scan(bucket, nil, func(key, value []byte) (bool, error) {
+		if strings.HasSuffix(bucket, ".rec") && len(key) != len(uuid.UUID{}) ||
+			!strings.HasSuffix(bucket, ".rec") && tx.checkEntry(bucket, key, value) != nil {
+			fn(key, value)
 		}
-		return nil
+		return true, nil
 	})
-	return buckets
+}
+
+// entryBuckets returns the buckets of the organization with checksums that are neither tables nor change logs.
+func (tx *Tx) entryBuckets() []string {
+	return slices.DeleteFunc(bucketNames(tx.orgBkt, ""), func(name string) bool {
+		return !isSealed(name) || strings.HasSuffix(name, ".rec") || strings.HasSuffix(name, logSuffix)
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,8 +16,8 @@ const maxMissingChanges = 1 << 20
 
 // DamagedChanges calls fn for each unreadable entry in the change logs of the organization.
 func (tx *Tx) DamagedChanges(fn func(table string, key, value []byte)) error {
-	for _, log := range tx.changeLogs() {
-		_, err := tx.readLog(log, func(key, value []byte) { fn(strings.TrimSuffix(log, logSuffix), key, value) })
+	for _, table := range bucketNames(tx.orgBkt, logSuffix) {
+		_, err := tx.readLog(table+logSuffix, func(key, value []byte) { fn(table, key, value) })
 		if err != nil && !errors.Is(err, errCounter) {
 			return err
 		}
@@ -30,22 +29,18 @@ func (tx *Tx) DamagedChanges(fn func(table string, key, value []byte)) error {
 // and each entry that is missing, is replaced by one that has nothing but the record whose latest change
 // it was, because the numbers of a log have no gaps.
 func (tx *Tx) DropDamagedChanges() error {
-	for _, log := range tx.changeLogs() {
-		var unreadable [][]byte
-		missing, err := tx.readLog(log, func(key, _ []byte) { unreadable = append(unreadable, key) })
+	for _, table := range bucketNames(tx.orgBkt, logSuffix) {
+		drop := func(key, _ []byte) { tx.delete(table+logSuffix, key) }
+		missing, err := tx.readLog(table+logSuffix, drop)
 		if errors.Is(err, errCounter) {
-			unreadable = nil
-			if err = tx.correctLog(log); err == nil {
-				missing, err = tx.readLog(log, func(key, _ []byte) { unreadable = append(unreadable, key) })
+			if err = tx.correctLog(table); err == nil {
+				missing, err = tx.readLog(table+logSuffix, drop)
 			}
 		}
 		if err != nil {
 			return err
 		}
-		for _, key := range unreadable {
-			tx.delete(log, key)
-		}
-		if err := tx.replaceChanges(strings.TrimSuffix(log, logSuffix), missing); err != nil {
+		if err := tx.replaceChanges(table, missing); err != nil {
 			return err
 		}
 	}
@@ -57,42 +52,31 @@ const logSuffix = ".log"
 // errCounter is the error of a change log whose counter or keys are damaged.
 var errCounter = fmt.Errorf("%w: the counter of a change log is wrong", ErrDamaged)
 
-// correctLog removes the entries of a log with damaged keys and sets its counter to the last change that a
-// readable entry or record has.
-func (tx *Tx) correctLog(log string) error {
-	last := uint64(0)
+// correctLog removes the unreadable entries of the change log of a table and sets its counter to the last change that
+// an entry or a readable record has.
+func (tx *Tx) correctLog(table string) error {
+	log, last := table+logSuffix, uint64(0)
 	err := tx.deleteWhere(log, func(key, value []byte) bool {
 		c, err := tx.decodeChange(log, key, value)
-		if err == nil {
-			last = max(last, c.Number)
-		}
+		last = max(last, c.Number)
 		return err != nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = tx.eachWritten(table, func(_ uuid.UUID, number uint64) { last = max(last, number) })
 	}
-	rec := strings.TrimSuffix(log, logSuffix) + ".rec"
-	err = tx.look(rec, nil, func(key, value []byte) (bool, error) {
-		if number, _, _, err := decodeValue(tx.place(rec, key), value); err == nil {
-			last = max(last, number)
-		}
-		return true, nil
-	})
 	tx.setSequence(log, last)
 	return err
 }
 
-func (tx *Tx) changeLogs() (logs []string) {
-	if tx.orgBkt == nil {
-		return nil
-	}
-	_ = tx.orgBkt.ForEachBucket(func(name []byte) error { // the function never fails
-		if strings.HasSuffix(string(name), logSuffix) {
-			logs = append(logs, string(name))
+// eachWritten calls fn for the readable records of a table with the number of the change that wrote each.
+func (tx *Tx) eachWritten(table string, fn func(id uuid.UUID, number uint64)) error {
+	rec := table + ".rec"
+	return tx.look(rec, nil, func(key, value []byte) (bool, error) {
+		if len(key) == 16 && tx.checkEntry(rec, key, value) == nil {
+			fn(uuid.UUID(key), changeOf(value))
 		}
-		return nil
+		return true, nil
 	})
-	return logs
 }
 
 // readLog calls unreadable for each unreadable entry of a log. It returns the numbers for which the log
@@ -148,12 +132,7 @@ func (tx *Tx) replaceChanges(table string, missing map[uint64]time.Time) error {
 		return nil
 	}
 	changes := map[uint64]Change{}
-	err := tx.look(table+".rec", nil, func(key, value []byte) (bool, error) {
-		if number, _, _, err := decodeValue(tx.place(table+".rec", key), value); err == nil && len(key) == 16 {
-			changes[number] = Change{Op: Updated, ID: uuid.UUID(key)}
-		}
-		return true, nil
-	})
+	err := tx.eachWritten(table, func(id uuid.UUID, number uint64) { changes[number] = Change{Op: Updated, ID: id} })
 	if err != nil {
 		return err
 	}
@@ -166,7 +145,6 @@ func (tx *Tx) replaceChanges(table string, missing map[uint64]time.Time) error {
 	if err != nil {
 		return err
 	}
-	log := table + logSuffix
 	for number, at := range missing {
 		c, known := changes[number]
 		if !known {
@@ -176,8 +154,7 @@ func (tx *Tx) replaceChanges(table string, missing map[uint64]time.Time) error {
 		if at.IsZero() {
 			c.At = tx.now
 		}
-		key := numberKey(number)
-		tx.put(log, key, seal(tx.place(log, key), c.encode()))
+		tx.putChange(table+logSuffix, c)
 	}
 	return nil
 }

@@ -5,13 +5,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/google/uuid"
-	bolt "go.etcd.io/bbolt"
 
 	"prospector/internal/fault"
 )
@@ -36,15 +36,14 @@ func (e *DamagedRecord) Unwrap() error { return e.cause }
 
 // fault returns the error that a caller receives.
 func (e *DamagedRecord) fault() *fault.Error {
+	message, detail := "the record %s of %s is damaged and cannot be read; delete it or ask the operator to recover it from a backup",
+		"the record is damaged"
 	if e.isSet {
-		f := fault.New(fault.Damaged, "the data of the record %s in %s is damaged and cannot be read; ask the operator to run 'prospector check'",
-			e.ID, e.Table)
-		f.Details = []fault.Detail{{Path: e.Table, Message: "the data of the record is damaged", ID: e.ID.String()}}
-		return f
+		message, detail = "the data of the record %s in %s is damaged and cannot be read; ask the operator to run 'prospector check'",
+			"the data of the record is damaged"
 	}
-	f := fault.New(fault.Damaged, "the record %s of %s is damaged and cannot be read; delete it or ask the operator to recover it from a backup",
-		e.ID, e.Table)
-	f.Details = []fault.Detail{{Path: e.Table, Message: "the record is damaged", ID: e.ID.String()}}
+	f := fault.New(fault.Damaged, message, e.ID, e.Table)
+	f.Details = []fault.Detail{{Path: e.Table, Message: detail, ID: e.ID.String()}}
 	return f
 }
 
@@ -77,28 +76,26 @@ func IsDamagedRecord(err error) bool {
 	return errors.As(err, &damaged)
 }
 
-// recordKey identifies a record in the store. For another entry of a bucket, table is the name of the bucket, and
-// entry is the key.
-type recordKey struct {
-	org   uuid.UUID
-	table string
-	id    uuid.UUID
-	entry string
+// entryKey identifies a record or another entry of a bucket.
+type entryKey struct {
+	org    uuid.UUID
+	bucket string
+	key    string
 }
 
-// damagedRecords are the unreadable records and other entries that were found since the store was opened.
-type damagedRecords struct {
+// damagedEntries are the unreadable records and other entries that were found since the store was opened.
+type damagedEntries struct {
 	mu    sync.Mutex
-	known map[recordKey]bool // whether it was logged
-	count atomic.Int64       // of known
+	known map[entryKey]bool // whether it was logged
+	count atomic.Int64      // of known
 }
 
-// add adds a record and reports whether it is to be logged now. A record is logged once.
-func (d *damagedRecords) add(k recordKey, log bool) bool {
+// add adds an entry and reports whether it is to be logged now. An entry is logged once.
+func (d *damagedEntries) add(k entryKey, log bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.known == nil {
-		d.known = map[recordKey]bool{}
+		d.known = map[entryKey]bool{}
 	}
 	logged := d.known[k]
 	d.known[k] = logged || log
@@ -106,22 +103,21 @@ func (d *damagedRecords) add(k recordKey, log bool) bool {
 	return log && !logged
 }
 
-func (d *damagedRecords) has(k recordKey) bool {
+// remove removes entries that were replaced.
+func (d *damagedEntries) remove(keys ...entryKey) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	_, has := d.known[k]
-	return has
+	for _, k := range keys {
+		delete(d.known, k)
+	}
+	d.count.Store(int64(len(d.known)))
 }
 
-// removeIf removes the records for which gone returns true.
-func (d *damagedRecords) removeIf(gone func(recordKey) bool) {
+// removeAll removes the entries of an organization.
+func (d *damagedEntries) removeAll(org uuid.UUID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for k := range d.known {
-		if gone(k) {
-			delete(d.known, k)
-		}
-	}
+	maps.DeleteFunc(d.known, func(k entryKey, _ bool) bool { return k.org == org })
 	d.count.Store(int64(len(d.known)))
 }
 
@@ -130,59 +126,40 @@ func (d *damagedRecords) removeIf(gone func(recordKey) bool) {
 // as one.
 func (s *Store) DamagedRecords() int { return int(s.damaged.count.Load() + s.lostPages.Load()) }
 
-// unreadable returns the error of a record that cannot be read. Damage is counted, and logged when it
-// is found the first time, unless a check finds it, which reports it itself.
-func (tx *Tx) unreadable(table string, id uuid.UUID, cause error) error {
+// unreadable returns the error of reading an entry: a DamagedRecord, unless the cause is no damage. Damage is counted,
+// and logged when it is found the first time, unless a check finds it, which reports it itself.
+func (tx *Tx) unreadable(bucket string, key []byte, cause error) error {
+	table, isRecord := strings.CutSuffix(bucket, ".rec")
+	e := &DamagedRecord{Table: strings.TrimSuffix(strings.TrimSuffix(table, partSuffix), setSuffix), cause: cause}
+	copy(e.ID[:], key) // of a part or a chunk of a set, the key begins with the id of the record that it belongs to
+	isRecord = isRecord && len(key) == 16
+	e.isSet = !isRecord
 	if !errors.Is(cause, ErrDamaged) {
-		return fmt.Errorf("%s %s: %w", table, id, cause)
+		return fmt.Errorf("%s %s: %w", e.Table, e.ID, cause)
 	}
-	if tx.store.damaged.add(recordKey{org: tx.org, table: table, id: id}, !tx.verifying) {
-		tx.store.opt.Log.Error("record is damaged and left out of lists", "organization", tx.org, "table", table, "id", id, "error", cause)
+	if !tx.store.damaged.add(entryKey{tx.org, bucket, string(key)}, !tx.verifying) {
+		return e
 	}
-	return &DamagedRecord{Table: table, ID: id, cause: cause}
-}
-
-// unreadableEntry is unreadable for a part or a chunk of a set. Its key begins with the id of the record that
-// it belongs to.
-func (tx *Tx) unreadableEntry(bucket string, key []byte, cause error) error {
-	tx.foundDamaged(bucket, key, cause)
-	e := &DamagedRecord{Table: strings.TrimSuffix(strings.TrimSuffix(bucket, partSuffix), setSuffix), isSet: true, cause: cause}
-	copy(e.ID[:], key)
+	if log := tx.store.opt.Log; isRecord {
+		log.Error("record is damaged and left out of lists", "organization", tx.org, "table", table, "id", e.ID, "error", cause)
+	} else {
+		log.Error("store entry is damaged", "organization", tx.org, "bucket", bucket, "key", hex.EncodeToString(key), "error", cause)
+	}
 	return e
 }
 
-// foundDamaged counts a damaged entry that is not a record, and logs it like unreadable does.
-func (tx *Tx) foundDamaged(bucket string, key []byte, cause error) {
-	if tx.store.damaged.add(recordKey{org: tx.org, table: bucket, entry: string(key)}, !tx.verifying) {
-		tx.store.opt.Log.Error("store entry is damaged", "organization", tx.org, "bucket", bucket, "key", hex.EncodeToString(key), "error", cause)
-	}
-}
-
-// replaced removes a record from the damaged ones once the transaction, which has written or deleted
-// it, is committed.
-func (tx *Tx) replaced(table string, id uuid.UUID) {
+// replaced removes an entry from the damaged ones once the transaction, which has written or deleted it, is committed.
+func (tx *Tx) replaced(bucket string, key []byte) {
 	damaged := &tx.store.damaged
-	if damaged.count.Load() == 0 {
+	if damaged.count.Load() == 0 || !isSealed(bucket) {
 		return
 	}
-	key := recordKey{org: tx.org, table: table, id: id}
-	tx.AfterCommit(func() { damaged.removeIf(func(k recordKey) bool { return k == key }) })
-}
-
-// replacedEntry is replaced for an entry that is not a record.
-func (tx *Tx) replacedEntry(bucket string, entry []byte) {
-	damaged := &tx.store.damaged
-	if damaged.count.Load() == 0 {
-		return
-	}
-	key := recordKey{org: tx.org, table: bucket, entry: string(entry)}
-	missing := key // a missing chunk of the same set
+	k := entryKey{tx.org, bucket, string(key)}
+	missing := k // a missing chunk of the same set
 	if strings.HasSuffix(bucket, setSuffix) {
-		missing.entry = key.entry[:min(len(entry), 16)]
+		missing.key = k.key[:min(len(key), 16)]
 	}
-	if damaged.has(key) || damaged.has(missing) {
-		tx.AfterCommit(func() { damaged.removeIf(func(k recordKey) bool { return k == key || k == missing }) })
-	}
+	tx.AfterCommit(func() { damaged.remove(k, missing) })
 }
 
 // DamagedIDs returns the unreadable records of the organization that were found since the store was
@@ -192,12 +169,12 @@ func (s *Store) DamagedIDs(org uuid.UUID) map[string][]uuid.UUID {
 	defer s.damaged.mu.Unlock()
 	found := map[string][]uuid.UUID{}
 	for k := range s.damaged.known {
-		if k.org == org && k.entry == "" {
-			found[k.table] = append(found[k.table], k.id)
+		if table, isRecord := strings.CutSuffix(k.bucket, ".rec"); isRecord && k.org == org && len(k.key) == 16 {
+			found[table] = append(found[table], uuid.UUID([]byte(k.key)))
 		}
 	}
 	for _, ids := range found {
-		slices.SortFunc(ids, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+		slices.SortFunc(ids, CompareIDs)
 	}
 	return found
 }
@@ -215,23 +192,24 @@ func (tx *Tx) DeleteDamaged(table string, id uuid.UUID) error {
 	tx.delete(rec, id[:])
 	tx.setSequence(rec, max(tx.sequence(rec), 1)-1)
 	isOwn := func(key, value []byte) bool {
-		if len(value) == 0 { // a secondary key, which ends with the id
-			return len(key) > 16 && uuid.UUID(key[len(key)-16:]) == id
-		}
-		return bytes.Equal(value, id[:]) || len(value) == 32 && bytes.Equal(value, append(tx.org[:], id[:]...))
+		of, ok := tx.recordOf(key, value)
+		return ok && of == id
 	}
 	for _, bucket := range tx.keyBuckets(table) {
 		if err := tx.deleteWhere(bucket, isOwn); err != nil {
 			return err
 		}
 	}
-	tx.replaced(table, id)
-	log := table + ".log"
-	if tx.bucket(log) == nil { // the table has no change log
+	if tx.bucket(table+logSuffix) == nil { // the table has no change log
 		return nil
 	}
-	prev, err := tx.lastChangeOf(log, id)
-	if err != nil {
+	prev := uint64(0)
+	if err := tx.eachChange(table, func(c Change) error {
+		if c.ID == id {
+			prev = c.Number
+		}
+		return nil
+	}); err != nil {
 		return err
 	}
 	number, err := tx.logChange(table, historyKept, Change{Op: Deleted, ID: id, Prev: prev, Actor: tx.actor})
@@ -239,35 +217,32 @@ func (tx *Tx) DeleteDamaged(table string, id uuid.UUID) error {
 	return err
 }
 
-// keyBuckets returns the buckets of the unique and secondary keys of a table.
-func (tx *Tx) keyBuckets(table string) (buckets []string) {
-	if tx.orgBkt != nil {
-		_ = tx.orgBkt.ForEachBucket(func(name []byte) error { // the function never fails
-			if n := string(name); strings.HasPrefix(n, table+".uniq.") || strings.HasPrefix(n, table+".key.") {
-				buckets = append(buckets, n)
-			}
-			return nil
-		})
+// recordOf returns the record of the organization to which a unique or secondary key leads.
+func (tx *Tx) recordOf(key, value []byte) (id uuid.UUID, ok bool) {
+	switch {
+	case len(value) == 0 && len(key) > 16: // a secondary key, which ends with the id
+		return uuid.UUID(key[len(key)-16:]), true
+	case len(value) == 16:
+		return uuid.UUID(value), true
+	case len(value) == 32 && bytes.HasPrefix(value, tx.org[:]): // a global key
+		return uuid.UUID(value[16:]), true
 	}
-	_ = tx.btx.ForEach(func(name []byte, _ *bolt.Bucket) error {
-		if n := string(name); strings.HasPrefix(n, globalPrefix+table+".") {
-			buckets = append(buckets, sharedPrefix+n)
-		}
-		return nil
-	})
-	return buckets
+	return uuid.Nil, false
 }
 
-// lastChangeOf returns the number of the newest change of a record that the log has, or 0.
-func (tx *Tx) lastChangeOf(log string, id uuid.UUID) (number uint64, err error) {
-	err = tx.look(log, nil, func(key, value []byte) (bool, error) {
-		// An unreadable change is skipped: the history of the record is then shorter.
-		if c, err := tx.decodeChange(log, key, value); err == nil && c.ID == id {
-			number = c.Number
+// keyBuckets returns the buckets of the unique and secondary keys of a table.
+func (tx *Tx) keyBuckets(table string) (buckets []string) {
+	for _, name := range bucketNames(tx.orgBkt, "") {
+		if strings.HasPrefix(name, table+".uniq.") || strings.HasPrefix(name, table+".key.") {
+			buckets = append(buckets, name)
 		}
-		return true, nil
-	})
-	return number, err
+	}
+	for _, name := range globalBuckets(tx.btx) {
+		if strings.HasPrefix(name, globalPrefix+table+".") {
+			buckets = append(buckets, sharedPrefix+name)
+		}
+	}
+	return buckets
 }
 
 // deleteWhere deletes the entries of a bucket for which match returns true.

@@ -27,42 +27,23 @@ const (
 func (s *Store) FindValues(ctx context.Context, org uuid.UUID, matches func(value []byte) bool) (found []Place, err error) {
 	var buckets []string
 	err = s.View(org, func(tx *Tx) error {
-		if tx.orgBkt == nil {
-			return nil
-		}
-		return tx.orgBkt.ForEachBucket(func(name []byte) error {
-			n := string(name)
-			if strings.HasSuffix(n, ".rec") || strings.HasSuffix(n, partSuffix) || strings.HasSuffix(n, logSuffix) || n == jobsBucket {
-				buckets = append(buckets, n)
-			}
-			return nil
-		})
+		buckets = bucketNames(tx.orgBkt, "")
+		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
 	for _, bucket := range buckets {
-		for from, more := []byte(nil), true; more; {
-			read := 0
-			more = false
-			err := s.View(org, func(tx *Tx) error {
-				return tx.scan(bucket, from, func(key, value []byte) (bool, error) {
-					if read++; read > placesPerView {
-						from, more = append([]byte(nil), key...), true
-						return false, ctx.Err()
-					}
-					if tx.matches(bucket, key, value, matches) {
-						found = append(found, Place{bucket, string(key)})
-					}
-					return true, nil
-				})
-			})
-			if err != nil {
-				return found, err
-			}
+		if err != nil {
+			break
 		}
+		if !strings.HasSuffix(bucket, ".rec") && !strings.HasSuffix(bucket, partSuffix) && !strings.HasSuffix(bucket, logSuffix) && bucket != jobsBucket {
+			continue
+		}
+		err = s.eachChunk(org, bucket, placesPerView, ctx.Err, func(tx *Tx, key, value []byte) {
+			if tx.matches(bucket, key, value, matches) {
+				found = append(found, Place{bucket, string(key)})
+			}
+		})
 	}
-	return found, nil
+	return found, err
 }
 
 // matches reports whether what is stored under a key matches.
@@ -87,14 +68,24 @@ func (tx *Tx) ForgetValues(table string, id uuid.UUID) error {
 func (tx *Tx) forgetValues(log string, c Change) {
 	if c.Values != nil {
 		c.Values = nil
-		key := numberKey(c.Number)
-		tx.put(log, key, seal(tx.place(log, key), c.encode()))
+		tx.putChange(log, c)
 	}
 }
 
 // Edit returns the JSON of a value without what must not be in it, or nil if it stays as it is. isPrivate says that it is
 // the private part of a record.
 type Edit func(at Place, isPrivate bool, json []byte) []byte
+
+// both edits both parts of a record.
+func (e Edit) both(at Place, public, private []byte) (_, _ []byte, edited bool) {
+	if without := e(at, false, public); without != nil {
+		public, edited = without, true
+	}
+	if without := e(at, true, private); without != nil {
+		private, edited = without, true
+	}
+	return public, private, edited
+}
 
 // ReadValues calls read with the JSON of the records and parts at the given places, a few per transaction. It leaves out
 // damaged ones.
@@ -188,18 +179,10 @@ func (tx *Tx) editValue(t *table, p Place, edit Edit) (edited bool, err error) {
 		if err != nil {
 			return false, nil // check reports it
 		}
-		a, b := edit(p, false, public), edit(p, true, private)
-		if a == nil && b == nil {
-			return false, nil
+		if public, private, edited = edit.both(p, public, private); edited {
+			tx.put(p.Bucket, key, encodeValue(tx.place(p.Bucket, key), change, versionOf(stored), private, public))
 		}
-		if a == nil {
-			a = public
-		}
-		if b == nil {
-			b = private
-		}
-		tx.put(p.Bucket, key, encodeValue(tx.place(p.Bucket, key), change, versionOf(stored), b, a))
-		return true, nil
+		return edited, nil
 	}
 	if strings.HasSuffix(p.Bucket, logSuffix) {
 		c, err := tx.decodeChange(p.Bucket, key, stored)
@@ -216,7 +199,7 @@ func (tx *Tx) editValue(t *table, p Place, edit Edit) (edited bool, err error) {
 	if value = edit(p, false, value); value == nil {
 		return false, nil
 	}
-	tx.put(p.Bucket, key, seal(tx.place(p.Bucket, key), value))
+	tx.putSealed(p.Bucket, key, value)
 	return true, nil
 }
 
@@ -231,18 +214,12 @@ func (t *table) edit(tx *Tx, p Place, edit Edit) (edited bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	a, b := edit(p, false, d.JSON), edit(p, true, private)
-	if a == nil && b == nil {
+	public, private, edited := edit.both(p, d.JSON, private)
+	if !edited {
 		return false, nil
 	}
-	if a == nil {
-		a = d.JSON
-	}
-	if b == nil {
-		b = private
-	}
 	rec := t.newRecord()
-	if err := t.unmarshal(id, a, b, rec); err != nil {
+	if err := t.unmarshal(id, public, private, rec); err != nil {
 		return false, err
 	}
 	_, err = t.write(tx, d, was, rec, Updated, nil)

@@ -8,8 +8,6 @@ import (
 	"github.com/google/uuid"
 )
 
-const metaShared = sharedPrefix + "meta"
-
 var heldKey = []byte("held")
 
 // holdParts has the hold of an organization.

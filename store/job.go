@@ -64,14 +64,8 @@ func (tx *Tx) Job(id uuid.UUID) (Job, error) {
 		return Job{}, fault.ErrNotFound
 	}
 	j := Job{ID: id, Org: tx.org}
-	body, err := unseal(tx.place(jobsBucket, id[:]), v)
-	if err == nil {
-		err = json.Unmarshal(body, &j)
-	}
-	if err != nil {
-		if errors.Is(err, ErrDamaged) {
-			tx.foundDamaged(jobsBucket, id[:], err)
-		}
+	if err := tx.readJSON(jobsBucket, id[:], v, &j); err != nil {
+		_ = tx.unreadable(jobsBucket, id[:], err)
 		return Job{}, fmt.Errorf("job %s: %w", id, err)
 	}
 	return j, nil
@@ -110,14 +104,9 @@ func (tx *Tx) putJob(j Job) error {
 	// the year 9999.
 	j.Due = time.UnixMilli(min(max(0, j.Due.UnixMilli()), endOfTime)).UTC()
 	j.Org = tx.org
-	body, err := json.Marshal(j)
-	if err != nil {
-		return err
-	}
-	tx.put(jobsBucket, j.ID[:], seal(tx.place(jobsBucket, j.ID[:]), body))
 	tx.put(dueShared, j.dueKey(), nil)
 	tx.enqueued = true
-	return nil
+	return tx.putJSON(jobsBucket, j.ID[:], j)
 }
 
 const dueKeySize = 8 + 16 + 16

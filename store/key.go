@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
 )
 
 // Unique declares that no two records of an organization have the same key. Records with an empty
@@ -77,6 +78,17 @@ func (u *uniqueKey) bucket(table string) string {
 }
 
 const globalPrefix = "global."
+
+// globalBuckets returns the names of the buckets of all global keys.
+func globalBuckets(btx *bolt.Tx) (names []string) {
+	_ = btx.ForEach(func(name []byte, _ *bolt.Bucket) error { // the function never fails
+		if bytes.HasPrefix(name, []byte(globalPrefix)) {
+			names = append(names, string(name))
+		}
+		return nil
+	})
+	return names
+}
 
 func globalBucket(table, key string) string { return globalPrefix + table + "." + key }
 
@@ -210,7 +222,7 @@ func (t *table) storedForm(tx *Tx, old doc) (any, error) {
 	v := tx.get(t.rec, old.ID[:])
 	_, private, public, err := decodeValue(tx.place(t.rec, old.ID[:]), v)
 	if err != nil {
-		return nil, tx.unreadable(t.name, old.ID, err)
+		return nil, tx.unreadable(t.rec, old.ID[:], err)
 	}
 	rec := t.newRecord()
 	return rec, t.unmarshal(old.ID, public, private, rec)

@@ -104,13 +104,13 @@ func (s *Store) open() error {
 		return s.db.View(func(btx *bolt.Tx) (err error) {
 			s.ids.last = btx.Bucket(orgsBucket).Sequence()
 			s.rebuilt = btx.Bucket(metaBucket).Get(rebuiltKey) != nil
+			if lost := btx.Bucket(lostBucket); lost != nil {
+				s.lostPages.Store(int64(lost.Stats().KeyN))
+			}
 			s.epoch, err = uuid.FromBytes(btx.Bucket(metaBucket).Get(epochKey))
 			return err
 		})
 	})
-	if err == nil {
-		err = guard(s.countLostPages)
-	}
 	if err != nil {
 		return damaged(s.path, err)
 	}
@@ -175,42 +175,46 @@ func (s *Store) isNewer() (newer bool) {
 	return newer
 }
 
-func (s *Store) openFile(mmap int) error {
-	var opened *os.File
-	err := guard(func() (err error) {
-		s.db, err = bolt.Open(s.path, 0o600, &bolt.Options{
-			Timeout:         s.opt.LockTimeout,
-			FreelistType:    bolt.FreelistMapType,
-			InitialMmapSize: mmap,
-			MaxSize:         s.opt.MaxSize,
-			NoSync:          s.opt.NoSync,
-			OpenFile: func(name string, flag int, mode os.FileMode) (f *os.File, err error) {
-				opened, err = os.OpenFile(name, flag, mode)
-				return opened, err
-			},
-		})
-		return err
+func (s *Store) openFile(mmap int) (err error) {
+	s.db, s.handle, err = openCurrent(s.path, bolt.Options{
+		Timeout:         s.opt.LockTimeout,
+		FreelistType:    bolt.FreelistMapType,
+		InitialMmapSize: mmap,
+		MaxSize:         s.opt.MaxSize,
+		NoSync:          s.opt.NoSync,
 	})
-	if err != nil {
-		if opened != nil {
-			unlock(opened) // bbolt keeps it when it panics
+	if err == nil {
+		s.file, err = s.handle.Stat()
+	}
+	return err
+}
+
+// openCurrent opens the file at a path, which must exist, and locks it. While it waits for the lock, the process that
+// has it may replace the file, which is then opened instead: the replaced one no longer has what was written since.
+func openCurrent(path string, opt bolt.Options) (db *bolt.DB, file *os.File, err error) {
+	opt.OpenFile = func(name string, flag int, mode os.FileMode) (_ *os.File, err error) {
+		file, err = os.OpenFile(name, flag&^os.O_CREATE, mode)
+		return file, err
+	}
+	for {
+		err := guard(func() (err error) {
+			db, err = bolt.Open(path, 0o600, &opt)
+			return err
+		})
+		if err != nil {
+			if file != nil {
+				unlock(file) // bbolt keeps it when it panics
+			}
+			return nil, nil, err
 		}
-		s.db = nil
-		return err
+		isCurrent, err := isAt(path, file)
+		if err == nil && isCurrent {
+			return db, file, nil
+		}
+		if err = errors.Join(err, db.Close()); err != nil {
+			return nil, nil, err
+		}
 	}
-	// While this process waited for the lock, a restore may have replaced the file.
-	have, err := opened.Stat()
-	if err != nil {
-		return err
-	}
-	if there, err := os.Stat(s.path); err != nil || os.SameFile(have, there) {
-		s.file, s.handle = have, opened
-		return err
-	}
-	if err := s.db.Close(); err != nil {
-		return err
-	}
-	return s.openFile(mmap)
 }
 
 // create writes a new store under a temporary name and links it into place when it is complete. An

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,16 +25,23 @@ const maxTrashPerCommit = 5_000
 // Organizations returns the ids of all organizations.
 func (s *Store) Organizations() ([]uuid.UUID, error) {
 	var orgs []uuid.UUID
-	err := s.read(func(btx *bolt.Tx) error {
-		return btx.Bucket(orgsBucket).ForEachBucket(func(k []byte) error {
-			org, err := uuid.FromBytes(k)
-			if org != uuid.Nil {
-				orgs = append(orgs, org)
-			}
-			return err
-		})
+	err := s.read(func(btx *bolt.Tx) (err error) {
+		orgs, err = organizations(btx)
+		return err
 	})
-	return orgs, err
+	return slices.DeleteFunc(orgs, func(org uuid.UUID) bool { return org == uuid.Nil }), err
+}
+
+// organizations returns the ids of all organizations, and uuid.Nil if it has data.
+func organizations(btx *bolt.Tx) (orgs []uuid.UUID, err error) {
+	for _, name := range bucketNames(btx.Bucket(orgsBucket), "") {
+		org, err := uuid.FromBytes([]byte(name))
+		if err != nil {
+			return nil, err
+		}
+		orgs = append(orgs, org)
+	}
+	return orgs, nil
 }
 
 // DropOrganization deletes the organization of the transaction and everything it has. Other writes
@@ -42,7 +50,7 @@ func (s *Store) Organizations() ([]uuid.UUID, error) {
 func (tx *Tx) DropOrganization() {
 	tx.mustWrite()
 	tx.bytes++
-	tx.AfterCommit(func() { tx.store.damaged.removeIf(func(k recordKey) bool { return k.org == tx.org }) })
+	tx.AfterCommit(func() { tx.store.damaged.removeAll(tx.org) })
 	tx.raw = func(btx *bolt.Tx) error {
 		if err := tx.dropShared(btx); err != nil {
 			return err
@@ -114,21 +122,17 @@ func (s *Store) EmptyTrash(ctx context.Context) error {
 		if err != nil || org == nil {
 			return err
 		}
-		err = s.Update(ctx, uuid.Nil, Actor{}, func(tx *Tx) error {
-			tx.bytes++
-			tx.raw = func(btx *bolt.Tx) error {
-				org := firstDeleted(btx)
-				if org == nil {
-					return nil
-				}
-				trash := btx.Bucket(trashBucket)
-				left, err := empty(trash.Bucket(org), maxTrashPerCommit)
-				if err == nil && left > 0 {
-					err = trash.DeleteBucket(org)
-				}
-				return err
+		err = s.updateRaw(ctx, func(btx *bolt.Tx) error {
+			org := firstDeleted(btx)
+			if org == nil {
+				return nil
 			}
-			return nil
+			trash := btx.Bucket(trashBucket)
+			left, err := empty(trash.Bucket(org), maxTrashPerCommit)
+			if err == nil && left > 0 {
+				err = trash.DeleteBucket(org)
+			}
+			return err
 		})
 		if err != nil {
 			return err

@@ -29,7 +29,7 @@ func partKey(owner uuid.UUID, n uint32) []byte {
 // Put writes a part and replaces an existing one.
 func (p *Parts) Put(tx *Tx, owner uuid.UUID, n uint32, value []byte) {
 	key := partKey(owner, n)
-	tx.put(p.bucket, key, seal(tx.place(p.bucket, key), value))
+	tx.putSealed(p.bucket, key, value)
 }
 
 // PutReserve is the number of bytes that a value for PutOwned leaves free at its beginning.
@@ -46,19 +46,10 @@ func (p *Parts) PutOwned(tx *Tx, owner uuid.UUID, n uint32, value []byte) {
 // Get reads a part. It returns nil if the part does not exist. The bytes are valid until the
 // transaction ends.
 func (p *Parts) Get(tx *Tx, owner uuid.UUID, n uint32) (value []byte, err error) {
-	return p.read(tx, partKey(owner, n), tx.get)
-}
-
-// read reads a part, which may be on a damaged page.
-func (p *Parts) read(tx *Tx, key []byte, get func(bucket string, key []byte) []byte) (value []byte, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = tx.unreadableEntry(p.bucket, key, recovered(r))
-		}
-	}()
-	v := get(p.bucket, key)
-	if v == nil {
-		return nil, nil
+	key := partKey(owner, n)
+	v, err := tx.read(p.bucket, key)
+	if err != nil || v == nil {
+		return nil, err
 	}
 	return p.open(tx, key, v)
 }
@@ -71,56 +62,59 @@ func (p *Parts) Readable(tx *Tx, owner uuid.UUID, n uint32) []byte {
 
 // Before is Get for the part as it was when the transaction began.
 func (p *Parts) Before(tx *Tx, owner uuid.UUID, n uint32) ([]byte, error) {
-	return p.read(tx, partKey(owner, n), func(bucket string, key []byte) []byte {
-		if b := tx.bucket(bucket); b != nil {
-			return b.Get(key)
-		}
-		return nil
-	})
+	return p.Get(tx.Before(), owner, n)
 }
 
 func (p *Parts) open(tx *Tx, key, v []byte) ([]byte, error) {
 	value, err := unseal(tx.place(p.bucket, key), v)
 	if err != nil {
-		return nil, tx.unreadableEntry(p.bucket, key, err)
+		return nil, tx.unreadable(p.bucket, key, err)
 	}
 	return value, nil
 }
 
 // Scan calls fn for all parts of a record in order. The bytes are valid until the transaction ends.
 func (p *Parts) Scan(tx *Tx, owner uuid.UUID, fn func(n uint32, value []byte) error) error {
-	return tx.scan(p.bucket, owner[:], func(key, v []byte) (bool, error) {
-		if !bytes.HasPrefix(key, owner[:]) {
-			return false, nil
-		}
-		value, err := p.open(tx, key, v)
+	return p.scan(tx, owner, func(key, value []byte, err error) error {
 		if err != nil {
-			return false, err
+			return err
 		}
-		return true, fn(binary.BigEndian.Uint32(key[len(owner):]), value)
+		return fn(binary.BigEndian.Uint32(key[len(owner):]), value)
 	})
 }
 
 // ScanReadable is Scan without the damaged parts, of which it returns the number.
 func (p *Parts) ScanReadable(tx *Tx, owner uuid.UUID, fn func(n uint32, value []byte) error) (damaged int, err error) {
-	err = tx.scan(p.bucket, owner[:], func(key, v []byte) (bool, error) {
-		if !bytes.HasPrefix(key, owner[:]) {
-			return false, nil
-		}
-		value, err := p.open(tx, key, v)
+	err = p.scan(tx, owner, func(key, value []byte, err error) error {
 		if err != nil || len(key) != partKeySize {
 			damaged++
-			return true, nil
+			return nil
 		}
-		return true, fn(binary.BigEndian.Uint32(key[len(owner):]), value)
+		return fn(binary.BigEndian.Uint32(key[len(owner):]), value)
 	})
 	return damaged, err
 }
 
+// scan calls fn for all parts of a record, with the error of reading those that are damaged.
+func (p *Parts) scan(tx *Tx, owner uuid.UUID, fn func(key, value []byte, err error) error) error {
+	return tx.scan(p.bucket, owner[:], func(key, v []byte) (bool, error) {
+		if !bytes.HasPrefix(key, owner[:]) {
+			return false, nil
+		}
+		value, err := p.open(tx, key, v)
+		return true, fn(key, value, err)
+	})
+}
+
 // Owners returns the records that have parts.
 func (p *Parts) Owners(tx *Tx) (owners []uuid.UUID, err error) {
-	err = tx.look(p.bucket, nil, func(key, _ []byte) (bool, error) {
-		if len(key) == partKeySize && (len(owners) == 0 || owners[len(owners)-1] != uuid.UUID(key[:16])) {
+	return tx.owners(p.bucket, partKeySize)
+}
+
+// owners returns the ids with which the keys of a size begin.
+func (tx *Tx) owners(bucket string, keySize int) (owners []uuid.UUID, err error) {
+	err = tx.look(bucket, nil, func(key, _ []byte) (bool, error) {
+		if len(key) == keySize && (len(owners) == 0 || owners[len(owners)-1] != uuid.UUID(key[:16])) {
 			owners = append(owners, uuid.UUID(key[:16]))
 		}
 		return true, nil
@@ -157,11 +151,11 @@ func (p *Parts) Each(tx *Tx, owner uuid.UUID, numbers []uint32, fn func(n uint32
 			}
 		}
 		if v == nil || !bytes.Equal(at, key) {
-			return tx.unreadableEntry(p.bucket, key, fmt.Errorf("%w: it is missing", ErrDamaged))
+			return tx.unreadable(p.bucket, key, fmt.Errorf("%w: it is missing", ErrDamaged))
 		}
 		value, err := unseal(crc32.Update(place, castagnoli, key[16:]), v)
 		if err != nil {
-			return tx.unreadableEntry(p.bucket, key, err)
+			return tx.unreadable(p.bucket, key, err)
 		}
 		if err := fn(n, value); err != nil {
 			return err

@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,18 +76,10 @@ func OwnPortions(steps map[string]func() any) []Portion {
 }
 
 // Undeclared returns the buckets of the transaction's organization that belong to none of the portions.
-func (tx *Tx) Undeclared(portions []Portion) (names []string, err error) {
-	if tx.orgBkt == nil {
-		return nil, nil
-	}
-	err = tx.orgBkt.ForEachBucket(func(k []byte) error {
-		name := string(k)
-		if name != jobsBucket && name != probeBucket && !slices.ContainsFunc(portions, func(p Portion) bool { return p.has(name) }) {
-			names = append(names, name)
-		}
-		return nil
+func (tx *Tx) Undeclared(portions []Portion) []string {
+	return slices.DeleteFunc(bucketNames(tx.orgBkt, ""), func(name string) bool {
+		return name == jobsBucket || name == probeBucket || slices.ContainsFunc(portions, func(p Portion) bool { return p.has(name) })
 	})
-	return names, err
 }
 
 // Row is a record as it is taken along.
@@ -104,24 +95,13 @@ type Row struct {
 // EachRow calls fn for the records of a table in order of creation. It leaves out damaged ones.
 func (tx *Tx) EachRow(shaped ShapedTable, fn func(Row) error) error {
 	t := shaped.untyped()
-	return tx.look(t.rec, nil, func(key, v []byte) (bool, error) {
-		if len(key) != 16 {
-			return true, nil
-		}
-		id := uuid.UUID(key)
-		d, private, err := t.open(tx, id, v)
-		if IsDamagedRecord(err) {
-			return true, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		row := Row{ID: id, Change: d.Change, Version: d.version, Public: d.JSON}
+	return t.each(tx, func(d doc, private, stored []byte) (_ bool, err error) {
+		row := Row{ID: d.ID, Change: d.Change, Version: d.version, Public: d.JSON}
 		if len(private) > 0 {
 			row.Private = private
 		}
 		if d.completed && len(d.applied) > 1 || !d.completed && len(d.applied) > 0 { // a tombstone is to be applied
-			if _, _, row.Stored, err = decodeValue(tx.place(t.rec, id[:]), v); err == nil {
+			if _, _, row.Stored, err = decodeValue(tx.place(t.rec, d.ID[:]), stored); err == nil {
 				row.Stored, err = t.withDefaults(row.Stored)
 			}
 			if err != nil {
@@ -134,17 +114,7 @@ func (tx *Tx) EachRow(shaped ShapedTable, fn func(Row) error) error {
 
 // EachChange calls fn for the entries of the change log of a table in order. It leaves out damaged ones.
 func (tx *Tx) EachChange(shaped ShapedTable, fn func(Change) error) error {
-	log := shaped.untyped().name + logSuffix
-	return tx.look(log, nil, func(key, value []byte) (bool, error) {
-		c, err := tx.decodeChange(log, key, value)
-		if errors.Is(err, ErrDamaged) {
-			return true, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		return true, fn(c)
-	})
+	return tx.eachChange(shaped.untyped().name, fn)
 }
 
 // TableState is what is known of a table beside its records.
@@ -177,15 +147,7 @@ func (p *Parts) EachPart(tx *Tx, fn func(owner uuid.UUID, n uint32, value []byte
 }
 
 // SetOwners returns the records that have sets.
-func (s *Sets) SetOwners(tx *Tx) (owners []uuid.UUID, err error) {
-	err = tx.look(s.chunks, nil, func(key, _ []byte) (bool, error) {
-		if len(key) == 32 && (len(owners) == 0 || owners[len(owners)-1] != uuid.UUID(key)) {
-			owners = append(owners, uuid.UUID(key))
-		}
-		return true, nil
-	})
-	return owners, err
-}
+func (s *Sets) SetOwners(tx *Tx) (owners []uuid.UUID, err error) { return tx.owners(s.chunks, 32) }
 
 // EachJob calls fn for the jobs of the organization. It leaves out damaged ones.
 func (tx *Tx) EachJob(fn func(Job) error) error {
@@ -280,10 +242,10 @@ func (a *Arrival) WriteChange(tx *Tx, p *Portion, c Change, r *shape.Renaming) e
 			return err
 		}
 	}
-	log, key, gone := t.name+logSuffix, numberKey(c.Number), goneBucket(t.name)
-	tx.put(log, key, seal(tx.place(log, key), c.encode()))
+	gone := goneBucket(t.name)
+	tx.putChange(t.name+logSuffix, c)
 	if c.Op == Deleted {
-		tx.put(gone, c.ID[:], key)
+		tx.put(gone, c.ID[:], numberKey(c.Number))
 	} else if tx.get(gone, c.ID[:]) != nil { // it came back
 		tx.delete(gone, c.ID[:])
 	}
@@ -355,12 +317,9 @@ func (a *Arrival) WriteState(tx *Tx, p *Portion, s TableState, r *shape.Renaming
 				return err
 			}
 		}
-		body, err := json.Marshal(tomb)
-		if err != nil {
+		if err := tx.putJSON(bucket, tomb.key(), tomb); err != nil {
 			return err
 		}
-		key := tomb.key()
-		tx.put(bucket, key, seal(tx.place(bucket, key), body))
 	}
 	delete(tx.corrected, t.name)
 	return nil

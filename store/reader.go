@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"errors"
 	"hash/crc32"
 
 	"github.com/google/uuid"
@@ -12,7 +11,6 @@ import (
 // Reader reads many records of a table by id. It looks up the table only once.
 type Reader struct {
 	tx     *Tx
-	table  string
 	bucket string
 	cursor *bolt.Cursor // nil if the table is empty
 	apply  *corrections
@@ -25,7 +23,7 @@ type Reader struct {
 
 // Reader returns a reader of a table. It is valid until the transaction ends.
 func (tx *Tx) Reader(table string) *Reader {
-	r := &Reader{tx: tx, table: table, bucket: table + ".rec"}
+	r := &Reader{tx: tx, bucket: table + ".rec"}
 	r.apply, r.err = tx.corrections(table)
 	r.place = tx.place(r.bucket, nil)
 	if b := tx.bucket(r.bucket); b != nil {
@@ -44,20 +42,42 @@ func (r *Reader) Public(id uuid.UUID) (change uint64, public []byte, err error) 
 	v, own := r.tx.own(r.bucket, r.key[:])
 	if !own && r.cursor != nil {
 		if v, err = r.tryFind(); err != nil {
-			return 0, nil, r.tx.unreadable(r.table, id, err)
+			return 0, nil, r.tx.unreadable(r.bucket, r.key[:], err)
 		}
 	}
 	if v == nil {
 		return 0, nil, nil
 	}
-	change, _, public, err = decodeValue(crc32.Update(r.place, castagnoli, r.key[:]), v)
+	return r.open(r.key[:], v)
+}
+
+// open returns the public part of a value and the number of the change that wrote it.
+func (r *Reader) open(key, v []byte) (change uint64, public []byte, err error) {
+	change, _, public, err = decodeValue(crc32.Update(r.place, castagnoli, key), v)
 	if err == nil && !r.apply.none() {
 		public, _, err = r.apply.apply(change, public)
 	}
 	if err != nil {
-		return 0, nil, r.tx.unreadable(r.table, id, err)
+		return 0, nil, r.tx.unreadable(r.bucket, key, err)
 	}
 	return change, public, nil
+}
+
+// pass calls fn for an entry of the table, unless it is unreadable.
+func (r *Reader) pass(
+	key, value []byte, fn func(id uuid.UUID, change uint64, public []byte) (more bool, err error),
+) (more bool, err error) {
+	if len(key) != 16 {
+		return true, nil // check reports it
+	}
+	change, public, err := r.open(key, value)
+	switch {
+	case IsDamagedRecord(err):
+		return true, nil // it was counted and logged
+	case err != nil:
+		return false, err
+	}
+	return fn(uuid.UUID(key), change, public)
 }
 
 // tryFind is find for a file whose pages may be damaged.
@@ -100,59 +120,32 @@ func (r *Reader) find() (v []byte) {
 func (tx *Tx) Records(
 	table string, above uuid.UUID, fn func(id uuid.UUID, change uint64, public []byte) (more bool, err error),
 ) error {
-	read, err := tx.recordReader(table, fn)
-	if err != nil {
-		return err
+	r := tx.Reader(table)
+	if r.err != nil {
+		return r.err
 	}
-	return tx.scan(table+".rec", above[:], func(key, value []byte) (bool, error) {
+	return tx.scan(r.bucket, above[:], func(key, value []byte) (bool, error) {
 		if bytes.Equal(key, above[:]) {
 			return true, nil
 		}
-		return read(key, value)
+		return r.pass(key, value, fn)
 	})
 }
 
 // RecordsDown is Records from the last record to the first. It does not see what the transaction itself
 // has written.
 func (tx *Tx) RecordsDown(table string, fn func(id uuid.UUID, public []byte) (more bool, err error)) error {
-	read, err := tx.recordReader(table, func(id uuid.UUID, _ uint64, public []byte) (bool, error) { return fn(id, public) })
-	b := tx.bucket(table + ".rec")
-	if err != nil || b == nil {
-		return err
+	r := tx.Reader(table)
+	if r.err != nil || r.cursor == nil {
+		return r.err
 	}
-	c := b.Cursor()
-	for key, value := c.Last(); key != nil; key, value = c.Prev() {
-		if more, err := read(key, value); err != nil || !more {
+	for key, value := r.cursor.Last(); key != nil; key, value = r.cursor.Prev() {
+		more, err := r.pass(key, value, func(id uuid.UUID, _ uint64, public []byte) (bool, error) { return fn(id, public) })
+		if err != nil || !more {
 			return err
 		}
 	}
 	return nil
-}
-
-// recordReader returns a function that calls fn for an entry of a table, unless the entry is unreadable.
-func (tx *Tx) recordReader(
-	table string, fn func(id uuid.UUID, change uint64, public []byte) (more bool, err error),
-) (func(key, value []byte) (more bool, err error), error) {
-	bucket := table + ".rec"
-	corrections, err := tx.corrections(table)
-	return func(key, value []byte) (bool, error) {
-		if len(key) != 16 {
-			return true, nil // check reports it
-		}
-		id := uuid.UUID(key)
-		change, _, public, err := decodeValue(tx.place(bucket, key), value)
-		if err == nil {
-			public, _, err = corrections.apply(change, public)
-		}
-		switch {
-		case errors.Is(err, ErrDamaged):
-			_ = tx.unreadable(table, id, err)
-			return true, nil
-		case err != nil:
-			return false, tx.unreadable(table, id, err)
-		}
-		return fn(id, change, public)
-	}, err
 }
 
 // LastID returns the greatest id in a table, or uuid.Nil.

@@ -147,13 +147,13 @@ func correctCounters(btx *bolt.Tx, rebuilt *repair.Rebuilt) error {
 		mayLack := func(bucket ...string) bool {
 			return rebuilt.MayLack(append([]string{string(orgsBucket), string(org)}, bucket...)...)
 		}
-		return b.ForEachBucket(func(name []byte) error {
-			table, isLog := strings.CutSuffix(string(name), logSuffix)
-			if !isLog {
-				return nil
+		for _, table := range bucketNames(b, logSuffix) {
+			rec, log := table+".rec", table+logSuffix
+			if err := correctNumber(b.Bucket([]byte(log)), b.Bucket([]byte(rec)), mayLack() || mayLack(rec) || mayLack(log)); err != nil {
+				return err
 			}
-			return correctNumber(b.Bucket(name), b.Bucket([]byte(table+".rec")), mayLack() || mayLack(table+".rec") || mayLack(table+logSuffix))
-		})
+		}
+		return nil
 	})
 }
 
@@ -171,12 +171,10 @@ func tablesOf(btx *bolt.Tx) (map[string]bool, error) {
 	}
 	orgs := btx.Bucket(orgsBucket)
 	return tables, orgs.ForEachBucket(func(org []byte) error {
-		return orgs.Bucket(org).ForEachBucket(func(name []byte) error {
-			if table, is := strings.CutSuffix(string(name), ".rec"); is {
-				tables[table] = true
-			}
-			return nil
-		})
+		for _, table := range bucketNames(orgs.Bucket(org), ".rec") {
+			tables[table] = true
+		}
+		return nil
 	})
 }
 

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"maps"
@@ -24,27 +23,19 @@ var upgradeActor = Actor{Operation: "upgrade"}
 // serves anything. A rebuild that was interrupted is repeated.
 func (s *Store) useKeyVersions(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(s.shapes)) {
-		t, current := s.shapes[name], false
+		t, key := s.shapes[name], []byte(keysPrefix+name)
 		versions := t.keyVersions()
-		meta := []byte(keysPrefix + name)
-		err := s.View(uuid.Nil, func(tx *Tx) error {
-			current = string(tx.get(metaShared, meta)) == versions
-			return nil
-		})
+		used, err := s.meta(key)
 		if err != nil {
 			return err
 		}
-		if current {
+		if string(used) == versions {
 			continue
 		}
 		if err := s.rebuildKeys(ctx, t); err != nil {
 			return fmt.Errorf("rebuild keys of %s: %w", name, err)
 		}
-		err = s.Update(ctx, uuid.Nil, upgradeActor, func(tx *Tx) error {
-			tx.put(metaShared, meta, []byte(versions))
-			return nil
-		})
-		if err != nil {
+		if err := s.setMeta(ctx, key, []byte(versions)); err != nil {
 			return err
 		}
 	}
@@ -103,21 +94,7 @@ func (t *table) rebuildKeys(tx *Tx) error {
 	if v.tombs, err = tx.Tombstones(t.name); err != nil {
 		return err
 	}
-	err = tx.scan(t.rec, nil, func(k, value []byte) (bool, error) {
-		if len(k) != 16 {
-			return true, nil
-		}
-		rec, id := t.newRecord(), uuid.UUID(k)
-		_, err := t.decode(tx, id, value, rec)
-		if errors.Is(err, ErrDamaged) {
-			return true, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		return true, v.checkKeys(id, rec)
-	})
-	if err != nil {
+	if err := t.scan(tx, func(d doc, rec any) (bool, error) { return true, v.checkKeys(d.ID, rec) }); err != nil {
 		return err
 	}
 	return v.leftOvers()

@@ -107,7 +107,7 @@ func TestUpgradeOnce(t *testing.T) {
 	}
 	runs := 0
 	upgrade := func(result error) error {
-		return s.UpgradeOnce(t.Context(), "test", func(uuid.UUID, Actor) error { runs++; return result })
+		return s.upgradeOnce(t.Context(), "test", func(uuid.UUID, Actor) error { runs++; return result })
 	}
 	if err := upgrade(ErrDamaged); err == nil || runs != 1 {
 		t.Errorf("a failed upgrade returned %v after %d runs", err, runs)

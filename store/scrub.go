@@ -24,124 +24,113 @@ func (s *Store) Scrub(ctx context.Context, pace <-chan time.Time) error {
 	if err != nil {
 		return err
 	}
-	return s.eachOrganization(func(org uuid.UUID, buckets []string) error {
-		for _, bucket := range buckets {
-			from := []byte{}
-			for from != nil {
-				select {
-				case <-ctx.Done():
-					return ctx.Err()
-				case <-pace:
-				}
-				err := s.View(org, func(tx *Tx) (err error) {
-					from, err = tx.scrub(bucket, from)
-					return err
-				})
-				if errors.Is(err, ErrDamaged) { // a page cannot be read
-					s.opt.Log.Error("store is damaged", "organization", org, "bucket", bucket, "error", err)
-					break
-				}
-				if err != nil {
-					return err
-				}
+	_, err = s.eachBucket(func(org uuid.UUID, bucket string) error {
+		wait := func() error {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-pace:
+				return nil
 			}
 		}
-		return nil
+		return s.eachChunk(org, bucket, scrubChunk, wait, func(tx *Tx, key, value []byte) { tx.scrub(bucket, key, value) })
 	})
+	return err
 }
 
-// scrub checks the entries of a bucket from a key on, and returns the key of the next chunk, or nil.
-func (tx *Tx) scrub(bucket string, from []byte) (next []byte, err error) {
-	n := 0
-	err = tx.look(bucket, from, func(key, value []byte) (bool, error) {
-		if n++; n > scrubChunk {
-			next = bytes.Clone(key)
-			return false, nil
+// eachChunk calls fn for the entries of a bucket, with a transaction for each chunk of them. before is called before each
+// chunk.
+func (s *Store) eachChunk(org uuid.UUID, bucket string, size int, before func() error, fn func(tx *Tx, key, value []byte)) error {
+	for next := []byte{}; next != nil; {
+		if err := before(); err != nil {
+			return err
 		}
-		table, isRecord := strings.CutSuffix(bucket, ".rec")
-		if isRecord && len(key) == 16 {
-			if _, _, _, err := decodeValue(tx.place(bucket, key), value); err != nil {
-				_ = tx.unreadable(table, uuid.UUID(key), err)
-			}
-			return true, nil
+		err := s.View(org, func(tx *Tx) error {
+			n, from := 0, next
+			next = nil
+			return tx.look(bucket, from, func(key, value []byte) (bool, error) {
+				if n++; n > size {
+					next = bytes.Clone(key)
+					return false, nil
+				}
+				fn(tx, key, value)
+				return true, nil
+			})
+		})
+		if err != nil {
+			return err
 		}
-		if _, err := unseal(tx.place(bucket, key), value); err != nil {
-			if strings.HasSuffix(bucket, logSuffix) { // no record is missing
-				tx.store.opt.Log.Error("store entry is damaged", "organization", tx.org, "bucket", bucket, "key", hex.EncodeToString(key), "error", err)
-			} else {
-				tx.foundDamaged(bucket, key, err)
-			}
-		}
-		return true, nil
-	})
-	return next, err
+	}
+	return nil
+}
+
+// scrub compares an entry with its checksum.
+func (tx *Tx) scrub(bucket string, key, value []byte) {
+	switch err := tx.checkEntry(bucket, key, value); {
+	case err == nil:
+	case strings.HasSuffix(bucket, logSuffix): // no record is missing
+		tx.store.opt.Log.Error("store entry is damaged", "organization", tx.org, "bucket", bucket, "key", hex.EncodeToString(key), "error", err)
+	default:
+		_ = tx.unreadable(bucket, key, err)
+	}
 }
 
 // CheckCounts compares the number of records of every table with its count. A difference is logged: a
 // page may have lost records, and lists report them as damaged. It returns the number of tables that
 // differ.
 func (s *Store) CheckCounts(ctx context.Context) (differing int, err error) {
-	err = s.eachOrganization(func(org uuid.UUID, buckets []string) error {
-		for _, bucket := range buckets {
-			table, isRecord := strings.CutSuffix(bucket, ".rec")
-			if !isRecord {
-				continue
-			}
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			default:
-			}
-			err := s.View(org, func(tx *Tx) error {
-				b := tx.bucket(bucket)
-				if b == nil {
-					return nil
-				}
-				if have, want := b.Stats().KeyN, int(b.Sequence()); have != want {
-					differing++
-					s.opt.Log.Error("table does not have as many records as it counts; run 'prospector check'",
-						"organization", org, "table", table, "records", have, "count", want)
-				}
-				return nil
-			})
-			if errors.Is(err, ErrDamaged) {
-				differing++
-				s.opt.Log.Error("store is damaged", "organization", org, "bucket", bucket, "error", err)
-			} else if err != nil {
-				return err
-			}
+	damaged, err := s.eachBucket(func(org uuid.UUID, bucket string) error {
+		table, isRecord := strings.CutSuffix(bucket, ".rec")
+		if !isRecord {
+			return nil
 		}
-		return nil
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return s.View(org, func(tx *Tx) error {
+			b := tx.bucket(bucket)
+			if b == nil {
+				return nil
+			}
+			if have, want := b.Stats().KeyN, int(b.Sequence()); have != want {
+				differing++
+				s.opt.Log.Error("table does not have as many records as it counts; run 'prospector check'",
+					"organization", org, "table", table, "records", have, "count", want)
+			}
+			return nil
+		})
 	})
-	return differing, err
+	return differing + damaged, err
 }
 
-// eachOrganization calls fn for every organization, and for uuid.Nil, with the names of its buckets that
-// have checksums.
-func (s *Store) eachOrganization(fn func(org uuid.UUID, buckets []string) error) error {
+// eachBucket calls fn for the buckets with checksums of every organization, and of uuid.Nil, except those of
+// tombstones. It logs and counts the buckets for which fn finds a page that cannot be read.
+func (s *Store) eachBucket(fn func(org uuid.UUID, bucket string) error) (damaged int, err error) {
 	orgs, err := s.Organizations()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, org := range append(orgs, uuid.Nil) {
 		var buckets []string
 		err := s.View(org, func(tx *Tx) error {
-			if tx.orgBkt == nil {
-				return nil
-			}
-			return tx.orgBkt.ForEachBucket(func(name []byte) error {
-				if n := string(name); isSealed(n) && !strings.HasSuffix(n, ".tomb") {
-					buckets = append(buckets, n)
-				}
-				return nil
-			})
+			buckets = bucketNames(tx.orgBkt, "")
+			return nil
 		})
-		if err == nil {
-			err = fn(org, buckets)
-		}
 		if err != nil {
-			return err
+			return damaged, err
+		}
+		for _, bucket := range buckets {
+			if !isSealed(bucket) || strings.HasSuffix(bucket, ".tomb") {
+				continue
+			}
+			err := fn(org, bucket)
+			if errors.Is(err, ErrDamaged) {
+				damaged++
+				s.opt.Log.Error("store is damaged", "organization", org, "bucket", bucket, "error", err)
+			} else if err != nil {
+				return damaged, err
+			}
 		}
 	}
-	return nil
+	return damaged, nil
 }

@@ -69,14 +69,14 @@ func (c *idChunk) has(id uuid.UUID) bool {
 // open reads a chunk. An invalid chunk is ErrDamaged.
 func (s *Sets) open(tx *Tx, key, v []byte) (c idChunk, err error) {
 	damaged := func(what string) error {
-		return tx.unreadableEntry(s.chunks, key, fmt.Errorf("%x: %w: %s", key, ErrDamaged, what))
+		return tx.unreadable(s.chunks, key, fmt.Errorf("%x: %w: %s", key, ErrDamaged, what))
 	}
 	if len(key) != 32 {
 		return c, damaged("invalid chunk key")
 	}
 	value, err := unseal(tx.place(s.chunks, key), v)
 	if err != nil {
-		return c, tx.unreadableEntry(s.chunks, key, fmt.Errorf("%x: %w", key, err))
+		return c, tx.unreadable(s.chunks, key, fmt.Errorf("%x: %w", key, err))
 	}
 	if len(value) < 16 || len(value)%16 != 0 {
 		return c, damaged("it does not consist of whole ids")
@@ -99,7 +99,7 @@ func (s *Sets) open(tx *Tx, key, v []byte) (c idChunk, err error) {
 }
 
 func (s *Sets) errMissing(tx *Tx, owner, near uuid.UUID) error {
-	return tx.unreadableEntry(s.chunks, owner[:], fmt.Errorf("%w: a chunk is missing at %s", ErrDamaged, near))
+	return tx.unreadable(s.chunks, owner[:], fmt.Errorf("%w: a chunk is missing at %s", ErrDamaged, near))
 }
 
 // each calls fn for the chunks of an owner, starting with the chunk of an id, until fn returns
@@ -201,7 +201,7 @@ func (s *Sets) behind(tx *Tx, c idChunk) (next idChunk, err error) {
 
 func (s *Sets) write(tx *Tx, c idChunk) {
 	key := PairKey(c.owner, c.bound)
-	tx.put(s.chunks, key, seal(tx.place(s.chunks, key), slices.Concat(c.low[:], c.ids)))
+	tx.putSealed(s.chunks, key, slices.Concat(c.low[:], c.ids))
 }
 
 // Add adds ids, in any order, to the set of a record. It returns the ids that were not in it, in

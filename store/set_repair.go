@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 )
@@ -22,15 +21,9 @@ func (tx *Tx) repairSets(all bool) error {
 
 // sets returns the sets of the organization.
 func (tx *Tx) sets() (sets []*Sets) {
-	if tx.orgBkt == nil {
-		return nil
+	for _, name := range bucketNames(tx.orgBkt, ownerSuffix) {
+		sets = append(sets, NewSets(name))
 	}
-	_ = tx.orgBkt.ForEachBucket(func(name []byte) error { // the function never fails
-		if set, is := strings.CutSuffix(string(name), ownerSuffix); is {
-			sets = append(sets, NewSets(set))
-		}
-		return nil
-	})
 	return sets
 }
 

@@ -44,10 +44,7 @@ func (s *Sets) Verify(tx *Tx, report Report) error {
 			entry := PairKey(c.id(i), c.owner)
 			sum += maphash.Bytes(seed, entry)
 			if tx.get(s.owners, entry) == nil {
-				if tx.writable {
-					tx.put(s.owners, entry, nil)
-				}
-				report(tx.writable, "%s: %s is in the set of %s but has no entry for it", s.owners, c.id(i), c.owner)
+				report(tx.repair(func() { tx.put(s.owners, entry, nil) }), "%s: %s is in the set of %s but has no entry for it", s.owners, c.id(i), c.owner)
 			}
 		}
 		return true, nil
@@ -62,22 +59,16 @@ func (s *Sets) Verify(tx *Tx, report Report) error {
 // leftOvers reports ids that claim to be in a set and are not. The sums show first whether there
 // can be any.
 func (s *Sets) leftOvers(tx *Tx, seed maphash.Seed, sum uint64, report Report) error {
-	err := tx.scan(s.owners, nil, func(key, _ []byte) (bool, error) {
-		sum -= maphash.Bytes(seed, key)
-		return true, nil
-	})
-	if err != nil || sum == 0 {
-		return err
-	}
-	return tx.scan(s.owners, nil, func(key, _ []byte) (bool, error) {
+	all := func(_, _ []byte) bool { return true }
+	return tx.ifSumDiffers(s.owners, seed, sum, all, func(key, _ []byte) error {
 		if len(key) != 32 {
 			report(tx.forget(s.owners, key), "%s: the key %x is not a pair of ids", s.owners, key)
-			return true, nil
+			return nil
 		}
 		id, owner := uuid.UUID(key), uuid.UUID(key[16:])
 		if has, err := s.Has(tx, owner, id); err == nil && !has {
 			report(tx.forget(s.owners, key), "%s: %s has an entry for the set of %s but is not in it", s.owners, id, owner)
 		}
-		return true, nil
+		return nil
 	})
 }

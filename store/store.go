@@ -22,13 +22,14 @@
 //	incomplete               organization ‖ table → records that may lack members (see completion.go)
 //	global.<table>.<key>     key → organization ‖ id: unique keys of the installation, such as API keys
 //	gone                     organization → when it was deleted
-//	lost                     number → page that was lost when the file was rebuilt (see rebuild.go)
+//	lost                     number → page that was lost when the file was rebuilt (see lost.go)
 //	trash/<organization>/    its data, until EmptyTrash has removed it, or that of one that is arriving (see arrival.go)
 //
 // Tables of the installation are in the organization uuid.Nil.
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -137,7 +138,7 @@ type Store struct {
 	stopped chan struct{}
 	probing sync.Mutex
 	counts  counts
-	damaged damagedRecords
+	damaged damagedEntries
 
 	rebuilt   bool         // the file was rebuilt (see Rebuilt)
 	lostPages atomic.Int64 // pages that were lost when the file was rebuilt
@@ -245,6 +246,35 @@ func (s *Store) update(p *pending) error {
 		fn()
 	}
 	return nil
+}
+
+const metaShared = sharedPrefix + "meta"
+
+// meta returns a value of the bucket meta, or nil.
+func (s *Store) meta(key []byte) (value []byte, err error) {
+	err = s.View(uuid.Nil, func(tx *Tx) error {
+		value = bytes.Clone(tx.get(metaShared, key))
+		return nil
+	})
+	return value, err
+}
+
+// setMeta writes a value of the bucket meta that follows from a newer version of the program.
+func (s *Store) setMeta(ctx context.Context, key, value []byte) error {
+	return s.Update(ctx, uuid.Nil, upgradeActor, func(tx *Tx) error {
+		tx.put(metaShared, key, value)
+		return nil
+	})
+}
+
+// updateRaw runs fn on the file in place of the writes of a transaction. Jobs that it queues wake the worker.
+func (s *Store) updateRaw(ctx context.Context, fn func(*bolt.Tx) error) error {
+	return s.Update(ctx, uuid.Nil, Actor{}, func(tx *Tx) error {
+		tx.bytes++
+		tx.enqueued = true
+		tx.raw = fn
+		return nil
+	})
 }
 
 func (s *Store) refusal() error {

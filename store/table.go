@@ -54,6 +54,13 @@ func typed[T any](d doc, rec T) Doc[T] {
 	return Doc[T]{ID: d.ID, Change: d.Change, Record: rec, JSON: d.JSON, revision: d.revision}
 }
 
+func result[T any](d doc, rec T, err error) (Doc[T], error) {
+	if err != nil {
+		return Doc[T]{}, err
+	}
+	return typed(d, rec), nil
+}
+
 func untyped[T any](d *Doc[T]) doc {
 	return doc{ID: d.ID, Change: d.Change, JSON: d.JSON, revision: d.revision}
 }
@@ -92,10 +99,7 @@ func (t *Table[T]) WithShape(s Shape) *Table[T] {
 func (t *Table[T]) Get(tx *Tx, id uuid.UUID) (Doc[T], error) {
 	var rec T
 	d, err := t.core.get(tx, id, &rec)
-	if err != nil {
-		return Doc[T]{}, err
-	}
-	return typed(d, rec), nil
+	return result(d, rec, err)
 }
 
 // GetUndecoded reads a record without decoding it: the result has no Record. Its JSON and the private part are valid
@@ -122,30 +126,21 @@ func (t *Table[T]) Reload(tx *Tx, old Doc[T]) (Doc[T], error) {
 // declares and writes nothing.
 func (t *Table[T]) Insert(tx *Tx, id uuid.UUID, rec T) (Doc[T], error) {
 	d, err := t.core.insert(tx, id, &rec)
-	if err != nil {
-		return Doc[T]{}, err
-	}
-	return typed(d, rec), nil
+	return result(d, rec, err)
 }
 
 // InsertAgain is Insert for a record that was deleted: it continues the history of the record. before is the public part
 // that the record had, and fields are the names of those that differ in rec.
 func (t *Table[T]) InsertAgain(tx *Tx, id uuid.UUID, rec T, before []byte, fields []string) (Doc[T], error) {
 	d, err := t.core.insertAgain(tx, id, &rec, before, fields)
-	if err != nil {
-		return Doc[T]{}, err
-	}
-	return typed(d, rec), nil
+	return result(d, rec, err)
 }
 
 // Update replaces the record old, which this transaction has read, with rec. fields names the
 // changed fields.
 func (t *Table[T]) Update(tx *Tx, old Doc[T], rec T, fields []string) (Doc[T], error) {
 	d, err := t.core.update(tx, untyped(&old), &old.Record, &rec, fields)
-	if err != nil {
-		return Doc[T]{}, err
-	}
-	return typed(d, rec), nil
+	return result(d, rec, err)
 }
 
 // Touch replaces the record old, which this transaction has read, with rec and keeps its version.

@@ -31,15 +31,10 @@ func (t *table) has(tx *Tx, id uuid.UUID) bool { return tx.get(t.rec, id[:]) != 
 
 // find returns the value of a record, which may be on a damaged page.
 func (t *table) find(tx *Tx, id uuid.UUID) (v []byte, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = tx.unreadable(t.name, id, recovered(p))
-		}
-	}()
-	if v = tx.get(t.rec, id[:]); v == nil {
-		return nil, fault.ErrNotFound
+	if v, err = tx.read(t.rec, id[:]); err == nil && v == nil {
+		err = fault.ErrNotFound
 	}
-	return v, nil
+	return v, err
 }
 
 func (t *table) get(tx *Tx, id uuid.UUID, rec any) (doc, error) {
@@ -70,17 +65,29 @@ func (t *table) isUnchanged(tx *Tx, old doc) (bool, error) {
 	return err == nil && now.Change == old.Change && bytes.Equal(now.JSON, old.JSON), nil
 }
 
-func (t *table) scan(tx *Tx, fn func(d doc, rec any) (more bool, err error)) error {
+// each calls fn for the readable records in order of creation, with what is stored of each, until fn returns false.
+// What is damaged is counted and logged.
+func (t *table) each(tx *Tx, fn func(d doc, private, stored []byte) (more bool, err error)) error {
 	return tx.scan(t.rec, nil, func(key, value []byte) (bool, error) {
 		if len(key) != 16 {
 			return true, nil // check reports it
 		}
-		rec := t.newRecord()
-		d, err := t.decode(tx, uuid.UUID(key), value, rec)
+		d, private, err := t.open(tx, uuid.UUID(key), value)
 		if IsDamagedRecord(err) {
-			return true, nil // it was counted and logged
+			return true, nil
 		}
 		if err != nil {
+			return false, err
+		}
+		return fn(d, private, value)
+	})
+}
+
+// scan is each with the decoded records.
+func (t *table) scan(tx *Tx, fn func(d doc, rec any) (more bool, err error)) error {
+	return t.each(tx, func(d doc, private, _ []byte) (bool, error) {
+		rec := t.newRecord()
+		if err := t.unmarshal(d.ID, d.JSON, private, rec); err != nil {
 			return false, err
 		}
 		return fn(d, rec)
@@ -128,7 +135,7 @@ func (t *table) open(tx *Tx, id uuid.UUID, v []byte) (d doc, private []byte, err
 		d.JSON, d.applied, err = corrections.apply(d.Change, public)
 	}
 	if err != nil {
-		return doc{}, nil, tx.unreadable(t.name, id, err)
+		return doc{}, nil, tx.unreadable(t.rec, id[:], err)
 	}
 	d.completed = len(d.applied) > 0 && d.applied[len(d.applied)-1].after != nil
 	return d, private, nil
@@ -226,7 +233,6 @@ func (t *table) put(tx *Tx, id uuid.UUID, change, version uint64, rec any) (_ do
 		}
 	}
 	tx.put(t.rec, id[:], encodeValue(tx.place(t.rec, id[:]), change, version, private, d.JSON))
-	tx.replaced(t.name, id)
 	return d, nil
 }
 

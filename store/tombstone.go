@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -49,14 +48,8 @@ func (tx *Tx) readTombstones(table string) (tombs []Tombstone, err error) {
 	bucket := tombBucket(table)
 	err = tx.scan(bucket, nil, func(key, value []byte) (bool, error) {
 		var t Tombstone
-		b, err := unseal(tx.place(bucket, key), value)
-		if err == nil {
-			err = json.Unmarshal(b, &t)
-		}
-		if err != nil {
-			if errors.Is(err, ErrDamaged) {
-				tx.foundDamaged(bucket, key, err)
-			}
+		if err := tx.readJSON(bucket, key, value, &t); err != nil {
+			_ = tx.unreadable(bucket, key, err)
 			return false, fmt.Errorf("tombstone %q: %w", key, err)
 		}
 		tombs = append(tombs, t)
@@ -91,16 +84,11 @@ func (t *AnyTable) AddTombstone(tx *Tx, tomb Tombstone) (Tombstone, error) {
 
 // putTombstone writes a tombstone under the next number, because it changes what records look like.
 func (t *AnyTable) putTombstone(tx *Tx, tomb Tombstone) (number uint64, err error) {
-	bucket, key := tombBucket(t.core.name), tomb.key()
+	bucket := tombBucket(t.core.name)
 	tomb.Number = tx.sequence(bucket) + 1
-	body, err := json.Marshal(tomb)
-	if err != nil {
-		return 0, err
-	}
 	tx.setSequence(bucket, tomb.Number)
-	tx.put(bucket, key, seal(tx.place(bucket, key), body))
 	delete(tx.corrected, t.core.name)
-	return tomb.Number, nil
+	return tomb.Number, tx.putJSON(bucket, tomb.key(), tomb)
 }
 
 // replacedBy returns the prefixes of a secondary key under which records are found that a tombstone gave the

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -140,11 +141,44 @@ func (tx *Tx) get(bucket string, key []byte) []byte {
 	return nil
 }
 
+// read is get for a key that may be on a damaged page.
+func (tx *Tx) read(bucket string, key []byte) (value []byte, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = tx.unreadable(bucket, key, recovered(r))
+		}
+	}()
+	return tx.get(bucket, key), nil
+}
+
 func (tx *Tx) put(bucket string, key, value []byte) {
 	if value == nil {
 		value = []byte{}
 	}
 	tx.set(bucket, key, value)
+}
+
+// putSealed is put with a checksum.
+func (tx *Tx) putSealed(bucket string, key, value []byte) {
+	tx.put(bucket, key, seal(tx.place(bucket, key), value))
+}
+
+// putJSON is putSealed for the JSON of a value.
+func (tx *Tx) putJSON(bucket string, key []byte, value any) error {
+	body, err := json.Marshal(value)
+	if err == nil {
+		tx.putSealed(bucket, key, body)
+	}
+	return err
+}
+
+// readJSON decodes what putJSON wrote.
+func (tx *Tx) readJSON(bucket string, key, value []byte, into any) error {
+	body, err := unseal(tx.place(bucket, key), value)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(body, into)
 }
 
 func (tx *Tx) delete(bucket string, key []byte) { tx.set(bucket, key, nil) }
@@ -168,7 +202,7 @@ func (tx *Tx) set(bucket string, key, value []byte) {
 		insert = w.Load // faster for appends
 	}
 	before, had := insert(string(key), value)
-	tx.replacedEntry(bucket, key)
+	tx.replaced(bucket, key)
 	tx.bytes += len(key) + len(value)
 	if tx.undo != nil {
 		k, n := string(key), len(key)+len(value)
@@ -352,6 +386,21 @@ func (tx *Tx) apply() error {
 // ascends reports whether the keys of a bucket are mostly written in order.
 func ascends(bucket string) bool {
 	return strings.HasSuffix(bucket, ".log") || strings.HasSuffix(bucket, partSuffix)
+}
+
+// bucketNames returns the names of the buckets within a bucket that end with a suffix, without it. The bucket may be
+// nil.
+func bucketNames(b *bolt.Bucket, suffix string) (names []string) {
+	if b == nil {
+		return nil
+	}
+	_ = b.ForEachBucket(func(k []byte) error { // the function never fails
+		if name, has := strings.CutSuffix(string(k), suffix); has {
+			names = append(names, name)
+		}
+		return nil
+	})
+	return names
 }
 
 func (tx *Tx) ensure(name string) (*bolt.Bucket, error) {

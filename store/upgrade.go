@@ -11,17 +11,13 @@ import (
 // upgradePrefix begins the keys under which the bucket meta has the upgrades that are done.
 const upgradePrefix = "upgrade."
 
-// UpgradeOnce calls upgrade for each organization, once in the life of the store. It is for changes
+// upgradeOnce calls upgrade for each organization, once in the life of the store. It is for changes
 // that need the rules of records, which migrations do not know. upgrade writes as the given actor, in
 // transactions of its own. If it is interrupted, it is called again for all organizations at the next
 // start, so it must be idempotent.
-func (s *Store) UpgradeOnce(ctx context.Context, name string, upgrade func(org uuid.UUID, actor Actor) error) error {
-	key, done := []byte(upgradePrefix+name), false
-	err := s.View(uuid.Nil, func(tx *Tx) error {
-		done = tx.get(metaShared, key) != nil
-		return nil
-	})
-	if err != nil || done {
+func (s *Store) upgradeOnce(ctx context.Context, name string, upgrade func(org uuid.UUID, actor Actor) error) error {
+	key := []byte(upgradePrefix + name)
+	if done, err := s.meta(key); err != nil || done != nil {
 		return err
 	}
 	orgs, err := s.Organizations()
@@ -33,10 +29,7 @@ func (s *Store) UpgradeOnce(ctx context.Context, name string, upgrade func(org u
 			return fmt.Errorf("upgrade %s of organization %s: %w", name, org, err)
 		}
 	}
-	return s.Update(ctx, uuid.Nil, upgradeActor, func(tx *Tx) error {
-		tx.put(metaShared, key, []byte("done"))
-		return nil
-	})
+	return s.setMeta(ctx, key, []byte("done"))
 }
 
 // upgradesPerCommit is how many items UpgradeEach upgrades in one transaction.
@@ -47,7 +40,7 @@ const upgradesPerCommit = 500
 func UpgradeEach[T any](
 	ctx context.Context, st *Store, name string, find func(*Tx) ([]T, error), upgrade func(*Tx, T) error,
 ) error {
-	return st.UpgradeOnce(ctx, name, func(org uuid.UUID, actor Actor) error {
+	return st.upgradeOnce(ctx, name, func(org uuid.UUID, actor Actor) error {
 		var items []T
 		err := st.View(org, func(tx *Tx) (err error) {
 			items, err = find(tx)

@@ -47,7 +47,7 @@ func (t *AnyTable) VerifyExcept(tx *Tx, report Report, except string) error {
 	case n > records: // the count shows that records are gone
 		report(false, "%s: the count is %d, but there are %d records", v.name, n, records)
 	case n < records:
-		report(v.repair(func() { tx.setSequence(v.rec, uint64(records)) }),
+		report(v.tx.repair(func() { tx.setSequence(v.rec, uint64(records)) }),
 			"%s: the count is %d, but there are %d records", v.name, n, records)
 	}
 	if err := v.leftOvers(); err != nil {
@@ -68,14 +68,6 @@ type verifier struct {
 	sums     map[string]uint64 // by bucket: of the records' entries that exist
 	versions map[uuid.UUID]uint64
 	tombs    []Tombstone
-}
-
-// repair runs fix if the transaction is writable, and reports whether it did.
-func (v *verifier) repair(fix func()) bool {
-	if v.tx.writable {
-		fix()
-	}
-	return v.tx.writable
 }
 
 func (v *verifier) checkRecord(k, value []byte) error {
@@ -124,7 +116,7 @@ func (v *verifier) checkKeys(id uuid.UUID, rec any) error {
 		for _, value := range values {
 			entry := keyEntry(value, id)
 			if v.tx.get(bucket, entry) == nil {
-				v.report(v.repair(func() { v.tx.put(bucket, entry, nil) }), "%s %s: its key %s is missing", v.name, id, key.name)
+				v.report(v.tx.repair(func() { v.tx.put(bucket, entry, nil) }), "%s %s: its key %s is missing", v.name, id, key.name)
 			}
 			v.add(bucket, entry)
 		}
@@ -185,7 +177,7 @@ func (v *verifier) addKeysOf(id uuid.UUID, rec, stored any, isCompleted bool) er
 			entry := keyEntry(value, id)
 			isMissing := v.tx.get(bucket, entry) == nil
 			if isMissing && !isCompleted && both(value) {
-				v.report(v.repair(func() { v.tx.put(bucket, entry, nil) }), "%s %s: its key %s is missing", v.name, id, key.name)
+				v.report(v.tx.repair(func() { v.tx.put(bucket, entry, nil) }), "%s %s: its key %s is missing", v.name, id, key.name)
 				isMissing = false
 			}
 			if !isMissing && !v.isBuried(key.name, entry) {
@@ -226,7 +218,7 @@ func (v *verifier) uniqueKey(u *uniqueKey, id uuid.UUID, key []byte) {
 		v.report(false, "%s %s: its unique key %s also belongs to %x", v.name, id, u.name, have)
 		return
 	default:
-		v.report(v.repair(func() { v.tx.put(bucket, key, want) }),
+		v.report(v.tx.repair(func() { v.tx.put(bucket, key, want) }),
 			"%s %s: its unique key %s leads to another record or to none", v.name, id, u.name)
 	}
 	v.add(bucket, key)
@@ -304,26 +296,34 @@ func (v *verifier) leftOvers() error {
 func (v *verifier) leftOver(
 	bucket, name string, counts func(k, value []byte) bool, isUsed func(k, value []byte) (bool, error),
 ) error {
-	sum := uint64(0)
-	err := v.tx.scan(bucket, nil, func(k, value []byte) (bool, error) {
-		if counts(k, value) {
-			sum += maphash.Bytes(v.seed, k)
-		}
-		return true, nil
-	})
-	if err != nil || sum == v.sums[bucket] {
-		return err
-	}
-	return v.tx.scan(bucket, nil, func(k, value []byte) (bool, error) {
-		if !counts(k, value) {
-			return true, nil
-		}
+	return v.tx.ifSumDiffers(bucket, v.seed, v.sums[bucket], counts, func(k, value []byte) error {
 		has, err := isUsed(k, value)
 		if err == nil && !has {
 			v.report(v.tx.forget(bucket, k), "%s: the %s has %q, which belongs to no record", v.name, name, k)
 		}
-		return true, err
+		return err
 	})
+}
+
+// ifSumDiffers calls fn for the counted keys of a bucket if the sum of their hashes is not that of the keys that should
+// be there. It shows that there can be others.
+func (tx *Tx) ifSumDiffers(
+	bucket string, seed maphash.Seed, want uint64, counts func(k, value []byte) bool, fn func(k, value []byte) error,
+) error {
+	each := func(fn func(k, value []byte) error) error {
+		return tx.scan(bucket, nil, func(k, value []byte) (bool, error) {
+			if !counts(k, value) {
+				return true, nil
+			}
+			return true, fn(k, value)
+		})
+	}
+	sum := uint64(0)
+	err := each(func(k, _ []byte) error { sum += maphash.Bytes(seed, k); return nil })
+	if err != nil || sum == want {
+		return err
+	}
+	return each(fn)
 }
 
 // log compares the records with the newest change of each that the log still has.
@@ -379,16 +379,17 @@ func (v *verifier) log() error {
 func (s *Store) Dump(org uuid.UUID) (string, error) {
 	var b strings.Builder
 	err := s.View(org, func(tx *Tx) error {
-		if tx.orgBkt == nil {
-			return nil
-		}
-		return tx.orgBkt.ForEachBucket(func(name []byte) error {
-			fmt.Fprintf(&b, "%s (%d)\n", name, tx.sequence(string(name)))
-			return tx.scan(string(name), nil, func(k, v []byte) (bool, error) {
+		for _, name := range bucketNames(tx.orgBkt, "") {
+			fmt.Fprintf(&b, "%s (%d)\n", name, tx.sequence(name))
+			err := tx.scan(name, nil, func(k, v []byte) (bool, error) {
 				fmt.Fprintf(&b, "  %x %q\n", k, v)
 				return true, nil
 			})
-		})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return b.String(), err
 }

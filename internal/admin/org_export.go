@@ -95,12 +95,8 @@ func newExporter(ctx context.Context, s *service.Service, tx *store.Tx, w io.Wri
 
 func (x *exporter) run() error {
 	portions := x.service.Portions()
-	unknown, err := x.tx.Undeclared(portions)
-	if err == nil && len(unknown) > 0 {
-		err = fmt.Errorf("the organization has data that exports do not know: %s", strings.Join(unknown, ", "))
-	}
-	if err != nil {
-		return err
+	if unknown := x.tx.Undeclared(portions); len(unknown) > 0 {
+		return fmt.Errorf("the organization has data that exports do not know: %s", strings.Join(unknown, ", "))
 	}
 	portions = slices.DeleteFunc(portions, func(p store.Portion) bool { return p.Left != "" })
 	for i := range portions {
