@@ -102,13 +102,10 @@ func (s *Store) AbandonArrivals(ctx context.Context) error {
 func (s *Store) abandonArrivals(ctx context.Context, prefix []byte) error {
 	var marks [][]byte
 	err := s.View(uuid.Nil, func(tx *Tx) error {
-		return tx.look(metaShared, prefix, func(key, _ []byte) (bool, error) {
-			if !bytes.HasPrefix(key, prefix) {
-				return false, nil
-			}
+		return tx.look(metaShared, prefix, within(prefix, func(key, _ []byte) (bool, error) {
 			marks = append(marks, bytes.Clone(key))
 			return true, nil
-		})
+		}))
 	})
 	if err != nil || len(marks) == 0 {
 		return err

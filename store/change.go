@@ -197,7 +197,6 @@ func (tx *Tx) History(table string, id uuid.UUID, fn func(Change) (more bool, er
 
 // changesOf calls fn for the changes of a record that are stored, newest first, until fn returns false.
 func (tx *Tx) changesOf(table string, id uuid.UUID, fn func(Change) (more bool, err error)) error {
-	log := table + ".log"
 	var number uint64
 	if v := tx.get(table+".rec", id[:]); v != nil {
 		number = changeOf(v)
@@ -205,16 +204,11 @@ func (tx *Tx) changesOf(table string, id uuid.UUID, fn func(Change) (more bool, 
 		number = binary.BigEndian.Uint64(v)
 	}
 	for number > 0 {
-		key := numberKey(number)
-		value := tx.get(log, key)
-		if value == nil {
-			break
-		}
-		c, err := tx.decodeChange(log, key, value)
+		c, found, err := tx.ReadChange(table, number)
 		if err != nil {
 			return err
 		}
-		if c.ID != id {
+		if !found || c.ID != id {
 			break
 		}
 		if more, err := fn(c); err != nil || !more {

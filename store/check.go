@@ -13,8 +13,12 @@ import (
 // Verify reads the whole file. It reports damaged pages, and jobs, global keys and marks that
 // contradict the organizations' data. With repair it corrects what follows from that data.
 func (s *Store) Verify(ctx context.Context, repair bool, report Report) error {
-	if err := s.CheckPages(func(problem string) { report(false, "%s", problem) }); err != nil {
+	problems, err := s.pageProblems()
+	if err != nil {
 		return err
+	}
+	for i := range problems {
+		report(false, "%v", &problems[i])
 	}
 	if !repair {
 		return s.View(uuid.Nil, func(tx *Tx) error { return tx.verifyShared(report) })

@@ -179,13 +179,10 @@ func (tx *Tx) incompleteRange(table string) (*incompleteRange, error) {
 // incompleteTables returns the tables of the organization that are marked, in order.
 func (tx *Tx) incompleteTables() ([]string, error) {
 	var tables []string
-	err := tx.look(incompleteShared, tx.org[:], func(k, _ []byte) (bool, error) {
-		if !bytes.HasPrefix(k, tx.org[:]) {
-			return false, nil
-		}
+	err := tx.look(incompleteShared, tx.org[:], within(tx.org[:], func(k, _ []byte) (bool, error) {
 		tables = append(tables, string(k[len(tx.org):]))
 		return true, nil
-	})
+	}))
 	return tables, err
 }
 

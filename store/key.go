@@ -269,14 +269,11 @@ func (t *AnyTable) IDs(tx *Tx, name string, key []byte, limit int) ([]uuid.UUID,
 	var ids []uuid.UUID
 	for _, prefix := range append(replaced, keyPrefix(key)) {
 		n := 0
-		err := tx.look(keyBucket(t.core.name, name), prefix, func(k, _ []byte) (bool, error) {
-			if !bytes.HasPrefix(k, prefix) {
-				return false, nil
-			}
+		err := tx.look(keyBucket(t.core.name, name), prefix, within(prefix, func(k, _ []byte) (bool, error) {
 			ids = append(ids, uuid.UUID(k[len(prefix):]))
 			n++
 			return n != limit, nil
-		})
+		}))
 		if err != nil {
 			return nil, err
 		}
@@ -326,14 +323,11 @@ func (s *Store) Lookup(table, key string, value []byte) (org, id uuid.UUID, foun
 // LookupPrefix calls fn for each record whose global unique key begins with prefix, and its organization.
 func (s *Store) LookupPrefix(table, key string, prefix []byte, fn func(org, id uuid.UUID)) error {
 	return s.View(uuid.Nil, func(tx *Tx) error {
-		return tx.look(sharedPrefix+globalBucket(table, key), prefix, func(k, v []byte) (bool, error) {
-			if !bytes.HasPrefix(k, prefix) {
-				return false, nil
-			}
+		return tx.look(sharedPrefix+globalBucket(table, key), prefix, within(prefix, func(k, v []byte) (bool, error) {
 			if len(v) == 32 {
 				fn(uuid.UUID(v[:16]), uuid.UUID(v[16:]))
 			}
 			return true, nil
-		})
+		}))
 	})
 }

@@ -89,33 +89,27 @@ func checkPages(file *os.File, commit uint64) (*repair.File, error) {
 	return repair.Check(file, info.Size(), commit, pageLayout)
 }
 
-// CheckPages reads the pages of the open file and calls fn for each problem. The next start rebuilds a file
-// with problems.
-func (s *Store) CheckPages(fn func(problem string)) error {
+// pageProblems reads the pages of the open file. The next start rebuilds a file with problems.
+func (s *Store) pageProblems() (problems []repair.Problem, err error) {
 	for range checkPagesTries {
-		var pages *repair.File
 		err := s.read(func(btx *bolt.Tx) error {
 			file, err := os.Open(s.path)
 			if err != nil {
 				return err
 			}
 			defer file.Close()
-			pages, err = checkPages(file, uint64(btx.ID()))
+			pages, err := checkPages(file, uint64(btx.ID()))
+			if err == nil {
+				problems = pages.Problems
+			}
 			return err
 		})
-		if errors.Is(err, repair.ErrNoCommit) { // there were two commits since the transaction began
-			continue
+		if !errors.Is(err, repair.ErrNoCommit) { // there were not two commits since the transaction began
+			return problems, err
 		}
-		if err != nil {
-			return err
-		}
-		for i := range pages.Problems {
-			fn(pages.Problems[i].Error())
-		}
-		return nil
 	}
-	return errors.New("the pages were not checked, because there are too many commits; try again")
+	return nil, errors.New("the pages were not checked, because there are too many commits; try again")
 }
 
-// checkPagesTries limits how often CheckPages begins again because of other commits.
+// checkPagesTries limits how often pageProblems begins again because of other commits.
 const checkPagesTries = 100

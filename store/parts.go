@@ -97,13 +97,10 @@ func (p *Parts) ScanReadable(tx *Tx, owner uuid.UUID, fn func(n uint32, value []
 
 // scan calls fn for all parts of a record, with the error of reading those that are damaged.
 func (p *Parts) scan(tx *Tx, owner uuid.UUID, fn func(key, value []byte, err error) error) error {
-	return tx.scan(p.bucket, owner[:], func(key, v []byte) (bool, error) {
-		if !bytes.HasPrefix(key, owner[:]) {
-			return false, nil
-		}
+	return tx.scan(p.bucket, owner[:], within(owner[:], func(key, v []byte) (bool, error) {
 		value, err := p.open(tx, key, v)
 		return true, fn(key, value, err)
-	})
+	}))
 }
 
 // Owners returns the records that have parts.
@@ -168,10 +165,7 @@ func (p *Parts) Each(tx *Tx, owner uuid.UUID, numbers []uint32, fn func(n uint32
 // there are more.
 func (p *Parts) Delete(tx *Tx, owner uuid.UUID, from uint32, limit int) (more bool, err error) {
 	deleted := 0
-	err = tx.scan(p.bucket, partKey(owner, from), func(key, _ []byte) (bool, error) {
-		if !bytes.HasPrefix(key, owner[:]) {
-			return false, nil
-		}
+	err = tx.scan(p.bucket, partKey(owner, from), within(owner[:], func(key, _ []byte) (bool, error) {
 		if deleted == limit {
 			more = true
 			return false, nil
@@ -179,7 +173,7 @@ func (p *Parts) Delete(tx *Tx, owner uuid.UUID, from uint32, limit int) (more bo
 		deleted++
 		tx.delete(p.bucket, key)
 		return true, nil
-	})
+	}))
 	return more, err
 }
 

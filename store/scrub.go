@@ -18,11 +18,12 @@ const scrubChunk = 1000
 // organizations and compares it with its checksum, one chunk for each value that it receives from pace.
 // What is damaged is logged and, except for pages and history entries, counted in Stats.
 func (s *Store) Scrub(ctx context.Context, pace <-chan time.Time) error {
-	err := s.CheckPages(func(problem string) {
-		s.opt.Log.Error("store file has a damaged page; restart the server to rebuild the file", "problem", problem)
-	})
+	problems, err := s.pageProblems()
 	if err != nil {
 		return err
+	}
+	for i := range problems {
+		s.opt.Log.Error("store file has a damaged page; restart the server to rebuild the file", "problem", problems[i].Error())
 	}
 	_, err = s.eachBucket(func(org uuid.UUID, bucket string) error {
 		wait := func() error {

@@ -107,10 +107,7 @@ func (s *Sets) errMissing(tx *Tx, owner, near uuid.UUID) error {
 func (s *Sets) each(tx *Tx, owner, from uuid.UUID, fn func(idChunk) (more bool)) error {
 	first, last := true, idChunk{}
 	more := true
-	err := tx.look(s.chunks, PairKey(owner, from), func(key, v []byte) (bool, error) {
-		if !bytes.HasPrefix(key, owner[:]) {
-			return false, nil
-		}
+	err := tx.look(s.chunks, PairKey(owner, from), within(owner[:], func(key, v []byte) (bool, error) {
 		c, err := s.open(tx, key, v)
 		if err != nil {
 			return false, err
@@ -123,7 +120,7 @@ func (s *Sets) each(tx *Tx, owner, from uuid.UUID, fn func(idChunk) (more bool))
 		first, last = false, c
 		more = fn(c)
 		return more, nil
-	})
+	}))
 	if err != nil || !more || last.bound == lastID {
 		return err
 	}
@@ -341,16 +338,13 @@ func (s *Sets) After(tx *Tx, owner, after uuid.UUID, limit int) (ids []uuid.UUID
 
 // Owners returns the records whose sets contain the id, in order.
 func (s *Sets) Owners(tx *Tx, id uuid.UUID) (owners []uuid.UUID, err error) {
-	err = tx.look(s.owners, id[:], func(key, _ []byte) (bool, error) {
-		if !bytes.HasPrefix(key, id[:]) {
-			return false, nil
-		}
+	err = tx.look(s.owners, id[:], within(id[:], func(key, _ []byte) (bool, error) {
 		if len(key) != 32 {
 			return false, fmt.Errorf("%s %x: %w: invalid key", s.owners, key, ErrDamaged)
 		}
 		owners = append(owners, uuid.UUID(key[16:]))
 		return true, nil
-	})
+	}))
 	return owners, err
 }
 

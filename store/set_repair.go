@@ -58,17 +58,12 @@ func (s *Sets) lostChunks(tx *Tx, fn func(key, value []byte)) error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	err = tx.look(s.owners, nil, func(key, _ []byte) (bool, error) {
-		if len(key) != 32 {
-			return true, nil
-		}
-		id := uuid.UUID(key)
-		for _, d := range byOwner[uuid.UUID(key[16:])] {
+	err = s.eachMember(tx, func(owner, id uuid.UUID) {
+		for _, d := range byOwner[owner] {
 			if CompareIDs(id, d.low) > 0 && bytes.Compare(id[:], d.key[16:]) <= 0 {
 				d.missing--
 			}
 		}
-		return true, nil
 	})
 	if err != nil {
 		return err
@@ -79,6 +74,16 @@ func (s *Sets) lostChunks(tx *Tx, fn func(key, value []byte)) error {
 		}
 	}
 	return nil
+}
+
+// eachMember calls fn for the ids of all sets, which the other direction of the sets has.
+func (s *Sets) eachMember(tx *Tx, fn func(owner, id uuid.UUID)) error {
+	return tx.look(s.owners, nil, func(key, _ []byte) (bool, error) {
+		if len(key) == 32 {
+			fn(uuid.UUID(key[16:]), uuid.UUID(key))
+		}
+		return true, nil
+	})
 }
 
 func (s *Sets) repair(tx *Tx, all bool) error {
@@ -110,18 +115,13 @@ func (s *Sets) repair(tx *Tx, all bool) error {
 			broken[owner] = true
 		}
 	}
-	err = tx.look(s.owners, nil, func(key, _ []byte) (bool, error) {
-		if len(key) != 32 {
-			return true, nil
-		}
-		id, owner := uuid.UUID(key), uuid.UUID(key[16:])
+	err = s.eachMember(tx, func(owner, id uuid.UUID) {
 		if _, has := known[owner]; !has && all {
 			broken[owner] = true
 		}
 		if broken[owner] {
 			ids[owner] = append(ids[owner], id)
 		}
-		return true, nil
 	})
 	if err != nil {
 		return err

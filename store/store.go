@@ -1,6 +1,6 @@
 // Package store is the embedded document store. It owns one bbolt file, transactions on the data of one
 // organization, typed tables with unique and secondary keys, change logs, durable jobs and backups. It
-// does not know any kind of record, and nothing above it.
+// does not know any kind of record, and nothing above it. The package repair reads and rebuilds files with damaged pages.
 //
 // The bucket tree of prospector.db:
 //

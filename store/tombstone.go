@@ -113,16 +113,13 @@ func (t *AnyTable) replacedBy(tx *Tx, name string, key []byte) (prefixes [][]byt
 func (t *AnyTable) Sweep(tx *Tx, tomb Tombstone, limit int) (more bool, err error) {
 	bucket := keyBucket(t.core.name, tomb.Key)
 	var entries [][]byte
-	err = tx.scan(bucket, tomb.Prefix, func(key, _ []byte) (bool, error) {
-		if !bytes.HasPrefix(key, tomb.Prefix) {
-			return false, nil
-		}
+	err = tx.scan(bucket, tomb.Prefix, within(tomb.Prefix, func(key, _ []byte) (bool, error) {
 		if more = len(entries) == limit; more {
 			return false, nil
 		}
 		entries = append(entries, bytes.Clone(key))
 		return true, nil
-	})
+	}))
 	if err != nil {
 		return false, err
 	}

@@ -299,6 +299,16 @@ func (tx *Tx) scan(bucket string, from []byte, fn func(key, value []byte) (more 
 	return tx.walk(bucket, w, from, fn)
 }
 
+// within returns fn for a scan that ends with the first key that does not have the prefix.
+func within(prefix []byte, fn func(key, value []byte) (more bool, err error)) func(key, value []byte) (more bool, err error) {
+	return func(key, value []byte) (bool, error) {
+		if !bytes.HasPrefix(key, prefix) {
+			return false, nil
+		}
+		return fn(key, value)
+	}
+}
+
 // look is scan for a function that does not write to the bucket. It is cheaper because it does not
 // copy the buffered writes.
 func (tx *Tx) look(bucket string, from []byte, fn func(key, value []byte) (more bool, err error)) error {

@@ -116,7 +116,7 @@ func (v *verifier) checkKeys(id uuid.UUID, rec any) error {
 		for _, value := range values {
 			entry := keyEntry(value, id)
 			if v.tx.get(bucket, entry) == nil {
-				v.report(v.tx.repair(func() { v.tx.put(bucket, entry, nil) }), "%s %s: its key %s is missing", v.name, id, key.name)
+				v.addMissing(key, id, entry)
 			}
 			v.add(bucket, entry)
 		}
@@ -177,7 +177,7 @@ func (v *verifier) addKeysOf(id uuid.UUID, rec, stored any, isCompleted bool) er
 			entry := keyEntry(value, id)
 			isMissing := v.tx.get(bucket, entry) == nil
 			if isMissing && !isCompleted && both(value) {
-				v.report(v.tx.repair(func() { v.tx.put(bucket, entry, nil) }), "%s %s: its key %s is missing", v.name, id, key.name)
+				v.addMissing(key, id, entry)
 				isMissing = false
 			}
 			if !isMissing && !v.isBuried(key.name, entry) {
@@ -186,6 +186,12 @@ func (v *verifier) addKeysOf(id uuid.UUID, rec, stored any, isCompleted bool) er
 		}
 	}
 	return nil
+}
+
+// addMissing reports that a record lacks an entry of a secondary key, which a repair adds.
+func (v *verifier) addMissing(key *secondaryKey, id uuid.UUID, entry []byte) {
+	repaired := v.tx.repair(func() { v.tx.put(key.bucket(v.name), entry, nil) })
+	v.report(repaired, "%s %s: its key %s is missing", v.name, id, key.name)
 }
 
 // keyValues returns the values of a key that a record has as it is read or as it is stored, and whether it has a

@@ -12,7 +12,8 @@ import (
 
 // Rebuilt is what is known about a file that was rebuilt.
 type Rebuilt struct {
-	Problems []Problem // of the damaged file, and what is lost because of them
+	// Problems are those of the damaged file. What was on pages that are not whole may be lost.
+	Problems []Problem
 
 	touched map[string][]string
 }
