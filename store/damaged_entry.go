@@ -80,6 +80,6 @@ func (tx *Tx) damagedIn(bucket string, fn func(key, value []byte)) error {
 // entryBuckets returns the buckets of the organization with checksums that are neither tables nor change logs.
 func (tx *Tx) entryBuckets() []string {
 	return slices.DeleteFunc(bucketNames(tx.orgBkt, ""), func(name string) bool {
-		return !isSealed(name) || strings.HasSuffix(name, ".rec") || strings.HasSuffix(name, logSuffix)
+		return !isSealed(name) || endsWith(name, ".rec", logSuffix)
 	})
 }

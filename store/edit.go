@@ -34,7 +34,7 @@ func (s *Store) FindValues(ctx context.Context, org uuid.UUID, matches func(valu
 		if err != nil {
 			break
 		}
-		if !strings.HasSuffix(bucket, ".rec") && !strings.HasSuffix(bucket, partSuffix) && !strings.HasSuffix(bucket, logSuffix) && bucket != jobsBucket {
+		if !isSealed(bucket) || endsWith(bucket, setSuffix, ".tomb") {
 			continue
 		}
 		err = s.eachChunk(org, bucket, placesPerView, ctx.Err, func(tx *Tx, key, value []byte) {

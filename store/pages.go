@@ -60,14 +60,16 @@ func isBucketName(path []string, name string) bool {
 		return len(name) == 16
 	}
 	return isSealed(name) || name == probeBucket || strings.Contains(name, ".uniq.") || strings.Contains(name, ".key.") ||
-		slices.ContainsFunc([]string{".gone", ownerSuffix, counterSuffix}, func(s string) bool { return strings.HasSuffix(name, s) })
+		endsWith(name, ".gone", ownerSuffix, counterSuffix)
 }
 
 // isSealed reports whether the entries of an organization's bucket have checksums.
 func isSealed(bucket string) bool {
-	return bucket == jobsBucket || slices.ContainsFunc([]string{".rec", logSuffix, partSuffix, setSuffix, ".tomb"}, func(suffix string) bool {
-		return strings.HasSuffix(bucket, suffix)
-	})
+	return bucket == jobsBucket || endsWith(bucket, ".rec", logSuffix, partSuffix, setSuffix, ".tomb")
+}
+
+func endsWith(name string, suffixes ...string) bool {
+	return slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 }
 
 // checkEntry compares an entry of a sealed bucket with its checksum.
