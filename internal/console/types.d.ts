@@ -27,6 +27,20 @@ type KnownAnswer<Method extends string, P extends string> = {
       : never
     : never;
 }[keyof Paths & string];
+// What operations answer whose paths have the same end, such as /v1/${string}/bulk. Too many have the
+// end of /v1/${string} or /v1/${string}/list.
+type SomeAnswer<Method extends string, P extends string> = '/v1/any/list' extends P
+  ? never
+  : {
+      [K in keyof Paths & string]: Pattern<K> extends WithoutQuery<P>
+        ? Method extends keyof Paths[K]
+          ? Success<Paths[K][Method]>
+          : never
+        : never;
+    }[keyof Paths & string];
+type Best<Method extends string, P extends string> = [Answer<Method, P>] extends [never]
+  ? SomeAnswer<Method, P>
+  : Answer<Method, P>;
 type DataOf<Body> = [Body] extends [never] ? Item : Body extends { data: infer Data } ? Data : Item;
 
 type PageOf<Body> = [Body] extends [never] ? Page : Body extends { data: unknown[] } ? Body : Page;
@@ -36,28 +50,22 @@ type Operation = API['Operation'] & { isBack?: boolean };
 type Campaign = API['Campaign'];
 type HeldCampaign = Campaign & { held: NonNullable<Campaign['held']> };
 
-// A record of which only the schema knows the fields.
-type Item = Record<string, any>;
+// A record of which only the schema knows the fields: the pages of lists and records show any kind.
+type Item = { id: string; [field: string]: unknown };
 type Detail = { path: string; message: string; id?: string };
 type Pagination = { page: number; page_size: number; total_count: number; total_pages: number };
-type Page = {
-  data: Item[];
+type Page<R = Item> = {
+  data: R[];
   pagination: Pagination;
-  summary?: any;
   meta: { timestamp: string; damaged?: number };
 };
-type Field = {
-  key: string;
-  label: string;
+type Option = { value: string; label: string };
+// A field of a schema. options are the names of its values, if it refers to records.
+type Field = Omit<API['SchemaField'], 'type' | 'conditions'> & {
   type: string;
-  read_only: boolean;
-  custom: boolean;
-  sortable: boolean;
-  filterable: boolean;
   conditions: string[];
   reference?: string | null;
-  enum_field_settings: any;
-  options?: { value: string; label: string }[];
+  options?: Option[];
 };
 type Schema = { entity: string; default_sort: string; fields: Field[] };
 
@@ -66,11 +74,14 @@ type Schema = { entity: string; default_sort: string; fields: Field[] };
 type RequestOptions = { signal?: AbortSignal; key?: string; match?: string; quiet?: boolean };
 
 // The state of a list in its URL.
-type Rule = { field: string; condition: string; value?: any };
+type Rule = { field: string; condition: string; value?: unknown };
+// Rules and groups of rules, of which all must hold, or any.
+type Group = { operator?: string; filters: Filter[] };
+type Filter = Rule | Group;
 type View = {
   q: string;
   rules: Rule[];
-  where: any;
+  where: Group | null;
   sort: string;
   page: number;
   cols: string[];
@@ -87,24 +98,31 @@ type Params = { path: string; row?: number; args: Record<string, string>; search
 type Keys = Record<string, (event: KeyboardEvent) => void>;
 // A page: load returns its model, view renders it, close ends what load began. A model with isDirty
 // is left only after a question.
-type PageModule = {
-  title: (model: any) => string;
-  load: (params: Params, signal: AbortSignal, previous?: any) => Promise<any>;
-  view: (model: any) => unknown;
-  keys?: (model: any) => Keys;
-  actions?: (model: any) => Action[];
-  close?: (model: any) => void;
+type PageModule<M> = {
+  title: (model: M) => string;
+  load: (params: Params, signal: AbortSignal, previous?: M) => Promise<M>;
+  view: (model: M) => unknown;
+  keys?: (model: M) => Keys;
+  actions?: (model: M) => Action[];
+  close?: (model: M) => void;
 };
-type Route = [pattern: string, load: () => Promise<PageModule>];
+// What the router knows of the model of whatever page.
+type PageModel = { isDirty?: boolean; table?: { first: number } | null };
+// Each page has a model of its own, which only the page itself looks into.
+type Route = [pattern: string, load: () => Promise<PageModule<any>>];
 type Action = { label: string; act: () => unknown };
 
+// The values of a form, by the names of its fields. What they are depends on the inputs.
+type Values = Record<string, any>;
 type FormState = import('./web/js/components/dialog.js').FormState;
+// What a field needs of a form.
+type FormPart = Pick<FormState, 'values' | 'errors' | 'set'>;
 type FieldOptions = {
   name: string;
   label?: string;
   type?: string;
   help?: unknown;
-  options?: { value: string; label: string }[];
+  options?: Option[];
   required?: boolean;
   rows?: number;
   reference?: string | null;
@@ -112,34 +130,35 @@ type FieldOptions = {
   autocomplete?: string;
 };
 type ControlOptions = FieldOptions & {
-  suggestions?: { value: string; label: string }[];
+  suggestions?: Option[];
   id: string;
-  value: any;
-  set: (value: any) => void;
+  value: unknown;
+  set: (value: unknown) => void;
   error?: string;
 };
 
-type Column = {
+// A table of records, which have the type R.
+type Column<R = Item> = {
   key: string;
   label: string;
   width: number;
   number?: boolean;
   sortable?: boolean;
-  view: (record: any, row: number) => unknown;
+  view: (record: R, row: number) => unknown;
 };
-type TableOptions = {
+type TableOptions<R = Item> = {
   label: string;
-  columns: Column[];
-  fetch: (page: number, size: number, signal: AbortSignal) => Promise<Page>;
-  href?: (record: any) => string;
-  onOpen?: (record: any) => void; // for rows without an address
+  columns: Column<R>[];
+  fetch: (page: number, size: number, signal: AbortSignal) => Promise<Page<R>>;
+  href?: (record: R) => string;
+  onOpen?: (record: R) => void; // for rows without an address
   selectable?: boolean;
   sort?: string;
   onSort?: (key: string) => void;
-  onColumns?: (columns: Column[]) => void;
-  onLoad?: (page: Page) => unknown;
+  onColumns?: (columns: Column<R>[]) => void;
+  onLoad?: (page: Page<R>) => unknown;
   onSelect?: () => void;
-  onCursor?: (record: any) => void;
+  onCursor?: (record: R | undefined) => void;
   empty?: () => unknown;
   first?: number;
 };
@@ -164,14 +183,11 @@ type Entity = {
   quick?: [string, string][]; // often used views: a label and the query of the URL
 };
 
-type Me = {
-  user_id: string;
-  user_email: string;
-  user_first_name: string | null;
-  user_last_name: string | null;
-  org_id: string;
-  org_name: string;
-  access: 'read' | 'write' | 'admin';
+// What a user has chosen, by name. The service keeps whatever the console puts there.
+type Preferences = {
+  columns?: Record<string, { key: string; width: number }[]>; // of lists, by entity
+  keys_off?: boolean;
+  [name: string]: unknown;
 };
 
 declare var trustedTypes:
@@ -179,6 +195,6 @@ declare var trustedTypes:
       createPolicy(
         name: string,
         rules: { createHTML(s: string): string },
-      ): { createHTML(s: string): any };
+      ): { createHTML(s: string): unknown };
     }
   | undefined;

@@ -29,6 +29,9 @@ export class ApiError extends Error {
   }
 }
 
+/** What an error says. @param {unknown} error */
+export const messageOf = (error) => (error instanceof Error ? error.message : String(error));
+
 /**
  * What main.js and foot.js add: a sign-in over the page, the headers of every request, a bar while
  * the service cannot be reached, what follows a use of the session, and a question about the
@@ -94,6 +97,9 @@ const canForce = (method, path, { code, details }) =>
     `${method} ${path}`,
   );
 
+/** Whether a request has been repeated with force already. @param {unknown} body */
+const isForced = (body) => Boolean(/** @type {{force?: boolean} | undefined} */ (body)?.force);
+
 /**
  * Makes a request and returns the decoded body and its headers.
  * @param {string} method
@@ -119,10 +125,10 @@ export async function request(method, path, body, options = {}) {
       ) {
         await hooks.wait(error.wait, error.message, options.signal);
         if (options.signal?.aborted) throw error;
-      } else if (canForce(method, path, error) && !(/** @type {any} */ (body)?.force)) {
+      } else if (canForce(method, path, error) && !isForced(body)) {
         await hooks.force(error.details);
         if (method === 'DELETE') path += '?force=true';
-        else body = { .../** @type {any} */ (body), force: true };
+        else body = Object.assign({}, body, { force: true });
         if (options.key) options = { ...options, key: newKey() };
       } else {
         throw error;
@@ -175,7 +181,7 @@ async function once(method, path, body, options) {
 /**
  * A rule of a filter.
  * @param {string} field
- * @param {any} value
+ * @param {unknown} value
  * @param {string} [condition]
  */
 export const is = (field, value, condition = 'is') => ({ field, condition, value });
@@ -184,7 +190,7 @@ export const is = (field, value, condition = 'is') => ({ field, condition, value
  * @template {string} P
  * @param {P} path
  * @param {RequestOptions} [options]
- * @returns {Promise<DataOf<Answer<'get', P>>>}
+ * @returns {Promise<DataOf<Best<'get', P>>>}
  */
 export const get = async (path, options) =>
   (await request('GET', path, undefined, options)).body.data;
@@ -194,7 +200,7 @@ export const get = async (path, options) =>
  * @param {P} path
  * @param {unknown} body
  * @param {RequestOptions} [options]
- * @returns {Promise<DataOf<Answer<'post', P>>>}
+ * @returns {Promise<DataOf<Best<'post', P>>>}
  */
 export const post = async (path, body, options) =>
   (await request('POST', path, body, options)).body?.data;
@@ -204,7 +210,7 @@ export const post = async (path, body, options) =>
  * @param {P} path
  * @param {unknown} body
  * @param {RequestOptions} [options]
- * @returns {Promise<DataOf<Answer<'patch', P>>>}
+ * @returns {Promise<DataOf<Best<'patch', P>>>}
  */
 export const patch = async (path, body, options) =>
   (await request('PATCH', path, body, options)).body?.data;
@@ -218,7 +224,7 @@ export const remove = (path, options) => request('DELETE', path, undefined, opti
  * @param {P} path
  * @param {unknown} query
  * @param {RequestOptions} [options]
- * @returns {Promise<PageOf<Answer<'post', P>>>}
+ * @returns {Promise<PageOf<Best<'post', P>>>}
  */
 export const list = async (path, query, options) =>
   (await request('POST', path, query, options)).body;
@@ -228,12 +234,12 @@ export const list = async (path, query, options) =>
  * @template {string} P
  * @param {P} path
  * @param {RequestOptions} [options]
- * @returns {Promise<PageOf<Answer<'get', P>>>}
+ * @returns {Promise<PageOf<Best<'get', P>>>}
  */
 export const getPage = async (path, options) =>
   (await request('GET', path, undefined, options)).body;
 
-/** @type {Map<string, Promise<any>>} */
+/** The answers, of which each caller knows the type. @type {Map<string, Promise<any>>} */
 const cache = new Map();
 
 /**
@@ -269,7 +275,7 @@ export function forgetAll() {
 
 /** @param {string} entity @returns {Promise<Schema>} */
 export const schemaOf = (entity) =>
-  cached(`/v1/schemas/${entity}`, () => /** @type {Promise<any>} */ (get(`/v1/schemas/${entity}`)));
+  cached(`/v1/schemas/${entity}`, () => get(`/v1/schemas/${entity}`));
 
 /** @returns {Promise<API['User'][]>} */
 export const users = () => cached('/v1/users', async () => (await getPage('/v1/users')).data);

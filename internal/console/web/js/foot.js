@@ -1,7 +1,7 @@
 // @ts-check
 // The strip at the foot of every page: what the service does in the background, and when the
 // session is about to end.
-import { ApiError, get, getPage, hooks, post } from './api.js';
+import { ApiError, getPage, hooks, post, request } from './api.js';
 import { button } from './components/parts.js';
 import { html, keyed, render } from './dom.js';
 import { time } from './format.js';
@@ -9,11 +9,13 @@ import { current, link, reload } from './router.js';
 import { announce } from './state.js';
 import { number, plural, why } from './text.js';
 
+/** How far work of the service is. @typedef {{status: string, progress: number | null}} Progress */
+
 /**
  * Work in the background: of this page, or of the service, which says under the address read how
  * far it is. seen gets each state, ended the last one as soon as the user is on the page of the
  * work.
- * @template [T=any] the work, as the service describes it
+ * @template {Progress} [T=any] the work, as the service describes it
  * @typedef {{
  *   href: string,
  *   label: string,
@@ -21,13 +23,13 @@ import { number, plural, why } from './text.js';
  *   read?: string,
  *   seen?: (item: T) => void,
  *   ended?: (item: T) => unknown,
- *   at?: number,
+ *   at?: number | null,
  *   result?: string,
  *   item?: T,
  * }} Work
  */
 /**
- * @template [T=any]
+ * @template {Progress} [T=any]
  * @typedef {Work<T> & {read: string, done: (item: T) => string}} Followed
  */
 /** @type {Work[]} */
@@ -71,7 +73,7 @@ export const importResult = (i) =>
     ? `The Import failed: ${why(i.failure_reason)}`
     : `Imported: ${number(i.accounts.created)} new accounts and ${number(i.contacts.created)} new contacts`;
 
-/** Shows work and looks how far it is. @template T @param {Followed<T>} work */
+/** Shows work and looks how far it is. @template {Progress} T @param {Followed<T>} work */
 export function follow(work) {
   const known = works.find((other) => other !== work && other.read === work.read && !other.result);
   if (known) return void (known.seen = work.seen);
@@ -95,7 +97,8 @@ export function showWork(work) {
  */
 async function look(work, wait) {
   try {
-    const item = await get(work.read);
+    /** @type {Progress} */
+    const item = (await request('GET', work.read)).body.data;
     work.at = item.progress;
     work.item = item;
     if (!/^(PREPARING|accepted|running)$/.test(item.status)) work.result = work.done(item);

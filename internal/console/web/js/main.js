@@ -1,6 +1,6 @@
 // @ts-check
 // Starts the console: signs in, shows the navigation and the page of the address.
-import { ApiError, forgetAll, get, hooks, post, remove } from './api.js';
+import { ApiError, forgetAll, get, hooks, messageOf, post, remove } from './api.js';
 import { form, open } from './components/dialog.js';
 import { field } from './components/field.js';
 import { button } from './components/parts.js';
@@ -95,7 +95,7 @@ function draw() {
   );
 }
 
-/** Where one can go. @param {Me} me @param {string} path of the page that is shown */
+/** Where one can go. @param {API['Me']} me @param {string} path of the page that is shown */
 const navigationBar = (me, path) =>
   html`<nav class=${menuOpen ? 'open' : ''} id="nav" aria-label="Main">
     <div class="brand clip" dir="auto">${me.org_name}</div>
@@ -163,7 +163,7 @@ function content() {
   return html`${slow}${current.page.view(current.model)}`;
 }
 
-/** @param {any} error */
+/** @param {unknown} error */
 function failure(error) {
   const status = error instanceof ApiError ? error.status : 0;
   const title =
@@ -177,7 +177,7 @@ function failure(error) {
       ? 'It was deleted, or the address is wrong.'
       : status === 403
         ? `You have ${session.me?.access} access. Ask an admin for more.`
-        : error.message;
+        : messageOf(error);
   return html`<div class="page">
     <h1 tabindex="-1">${title}</h1>
     <p>${text}</p>
@@ -450,7 +450,7 @@ async function begin() {
     await welcome(app);
     history.replaceState(null, '', link('/'));
   }
-  session.me = /** @type {any} */ (await get('/v1/me'));
+  session.me = await get('/v1/me');
   hooks.headers['X-Prospector-User'] = session.me?.user_id || '';
   [session.organization] = await Promise.all([get('/v1/organization'), readPreferences()]);
   setZone(session.organization?.time_zone || 'UTC');

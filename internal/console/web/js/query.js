@@ -36,7 +36,7 @@ function literal(v) {
   return /^(-?[\d.]+(e[+-]?\d+)?|true|false|".*)$/i.test(v) ? JSON.stringify(v) : v;
 }
 
-/** @param {string} text @returns {any} */
+/** @param {string} text @returns {unknown} */
 function parseLiteral(text) {
   if (text === 'true' || text === 'false') return text === 'true';
   if (text.startsWith('"')) {
@@ -78,40 +78,51 @@ export function encode(view, others = {}) {
 /**
  * The address of the records that an import has created.
  * @param {string} source of the records
- * @param {Item} i the import, which has ended
+ * @param {{created_at: string, finished_at: string | null}} i the import, which has ended
  */
 export const madeBy = (source, i) =>
   encode({
     rules: [is('source', source), is('created_at', [i.created_at, i.finished_at], 'between')],
   });
 
-/** A tree that the console can show. @param {any} tree @returns {any} */
+/** Whether it is a rule, not a group. @param {Filter} filter @returns {filter is Rule} */
+export const isRule = (filter) => 'field' in filter;
+
+/** Whether it is a group, not a rule. @param {Filter} filter @returns {filter is Group} */
+export const isGroup = (filter) => 'filters' in filter;
+
+/** A tree that the console can show. @param {Group | null} tree as it is in the address */
 function checked(tree) {
-  const isGroup = (/** @type {any} */ x) =>
-    Array.isArray(x?.filters) && x.filters.every((/** @type {any} */ r) => r?.field || isGroup(r));
-  if (tree && !isGroup(tree)) throw new Error('not a group');
+  /** @param {Partial<Rule & Group> | null} x @returns {boolean} */
+  const canShow = (x) =>
+    Array.isArray(x?.filters) &&
+    x.filters.every((/** @type {Partial<Rule & Group>} */ r) => r?.field || canShow(r));
+  if (tree && !canShow(tree)) throw new Error('not a group');
   return tree;
 }
 
-/** Several groups as one tree. @param {any[]} groups */
+/** Several groups as one tree. @param {Group[]} groups @returns {Group | null} */
 export const whereOf = (groups) =>
   groups.length > 1 ? { operator: 'and', filters: groups } : groups[0] || null;
 
 /**
  * The rules and the tree of a filter of the API, which is a list or a group.
- * @param {any} filter
- * @returns {{rules: Rule[], where: any}}
+ * @param {Filter[] | Group | null | undefined} filter
+ * @returns {{rules: Rule[], where: Group | null}}
  */
 export function partsOf(filter) {
-  const all = Array.isArray(filter)
-    ? filter
-    : filter?.operator === 'or'
-      ? [filter]
-      : filter?.filters || [];
-  return {
-    rules: all.filter((/** @type {any} */ r) => r.field),
-    where: whereOf(all.filter((/** @type {any} */ r) => !r.field)),
-  };
+  const all = clausesOf(filter);
+  return { rules: all.filter(isRule), where: whereOf(all.filter(isGroup)) };
+}
+
+/**
+ * What must all hold for a filter of the API.
+ * @param {Filter[] | Group | null | undefined} filter
+ * @returns {Filter[]}
+ */
+export function clausesOf(filter) {
+  if (Array.isArray(filter)) return filter;
+  return filter?.operator === 'or' ? [filter] : filter?.filters || [];
 }
 
 const known = new Set(['q', 'f', 'where', 'sort', 'page', 'cols']);
@@ -152,7 +163,11 @@ export function body(view, page, size) {
   return { ...selection(view), ...(view.sort ? { sort: view.sort } : {}), page, page_size: size };
 }
 
-/** The part of a request that says which records. @param {Partial<View>} view */
+/**
+ * The part of a request that says which records.
+ * @param {Partial<View>} view
+ * @returns {{search?: string, filters?: Filter[]}}
+ */
 export function selection(view) {
   const filters = view.where ? [...(view.rules || []), view.where] : view.rules || [];
   return { ...(view.q ? { search: view.q } : {}), ...(filters.length ? { filters } : {}) };

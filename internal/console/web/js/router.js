@@ -6,8 +6,8 @@ import { addKeys, update } from './state.js';
 
 /**
  * @type {{
- *   page: PageModule | null,
- *   model: any,
+ *   page: PageModule<PageModel | null> | null,
+ *   model: PageModel | null,
  *   params: Params,
  *   error: unknown,
  *   loading: boolean,
@@ -25,7 +25,7 @@ export const current = {
 
 /** @type {Route[]} */
 let routes = [];
-/** The pages that were loaded, by their routes. @type {Map<Route, PageModule>} */
+/** The pages that were loaded, by their routes. @type {Map<Route, PageModule<PageModel | null>>} */
 const pages = new Map();
 let abort = new AbortController();
 /** @type {() => void} */

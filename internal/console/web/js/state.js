@@ -2,7 +2,13 @@
 // The few values that every page shares, one rendering per animation frame, and the keys.
 import { get, request } from './api.js';
 
-/** @type {{me: Me | null, organization: API['Organization'] | null, preferences: Item}} */
+/**
+ * @type {{
+ *   me: API['Me'] | null,
+ *   organization: API['Organization'] | null,
+ *   preferences: Preferences,
+ * }}
+ */
 export const session = { me: null, organization: null, preferences: {} };
 
 const preferences = '/v1/me/preferences';

@@ -151,7 +151,7 @@ export const formView = (
  * A form in a dialog.
  * @template T
  * @param {FormOptions<T>} options className is that of the dialog
- * @param {Record<string, any>} [values]
+ * @param {Values} [values]
  * @returns {Promise<T | null>}
  */
 export function form({ className, ...options }, values = {}) {
@@ -164,7 +164,7 @@ export function form({ className, ...options }, values = {}) {
 
 /** The values and the problems of a form. */
 export class FormState {
-  /** @param {Record<string, any>} values */
+  /** @param {Values} values */
   constructor(values) {
     this.values = { ...values };
     this.key = crypto.randomUUID(); // a double click creates one record

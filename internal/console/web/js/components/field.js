@@ -18,7 +18,7 @@ function stableID(name) {
 /**
  * A field of a form. The label, which is the name in words if there is none, is above it, the help
  * or the error below.
- * @param {FormState} form
+ * @param {FormPart} form
  * @param {FieldOptions} options
  */
 export function field(form, options) {
@@ -62,7 +62,7 @@ function note(id, error, help) {
  * @param {ControlOptions} o
  * @param {{value: string, label: string}[]} options
  * @param {{invalid: string | null, note: string | null}} common
- * @param {(e: any) => void} input
+ * @param {(e: {target: HTMLInputElement}) => void} input
  */
 function choice(o, options, common, input) {
   const isKnown = options.some((option) => option.value === o.value);
@@ -96,7 +96,7 @@ export function control(o) {
     invalid: o.error ? 'true' : null,
     note: o.error || o.help ? `${id}-note` : null,
   };
-  const input = (/** @type {any} */ e) => set(read(o.type, e.target.value));
+  const input = (/** @type {{target: HTMLInputElement}} */ e) => set(read(o.type, e.target.value));
   if (o.options) return choice(o, o.options, common, input);
   if (o.type === 'reference' && o.reference) return picker(o);
   if (o.rows) {
@@ -145,7 +145,7 @@ export function control(o) {
 /**
  * What is wrong with a value that was refused.
  * @param {string | undefined} type
- * @param {any} value
+ * @param {unknown} value
  * @param {string} error
  */
 export function explain(type, value, error) {
@@ -183,19 +183,20 @@ export function read(type, text) {
 /** @type {Record<string, string>} */
 const names = {};
 
-/** The name of a record. @param {Item} record */
+/** The name of a record. @param {{[field: string]: unknown}} record */
 export function nameOf(record) {
   const person = [record.first_name, record.last_name].filter(Boolean).join(' ');
-  return (
+  return String(
     record.name ||
-    person ||
-    record.title ||
-    record.email ||
-    record.label ||
-    record.subject ||
-    record.url ||
-    record.domain ||
-    record.id
+      person ||
+      record.title ||
+      record.email ||
+      record.label ||
+      record.subject ||
+      record.url ||
+      record.domain ||
+      record.id ||
+      '',
   );
 }
 
@@ -219,9 +220,10 @@ const isID = (value) => /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(value);
 function picker(o) {
   const entity = pathOf[o.reference || ''] || o.reference || '';
   const listID = `${o.id}-options`;
-  if (o.value && isID(o.value) && !names[o.value])
-    void resolve(entity, o.value).then((name) => {
-      if (name) o.set(o.value);
+  const value = String(o.value || '');
+  if (isID(value) && !names[value])
+    void resolve(entity, value).then((name) => {
+      if (name) o.set(value);
     });
   return html`<input
       id=${o.id}
@@ -232,7 +234,7 @@ function picker(o) {
       dir="auto"
       aria-invalid=${o.error ? 'true' : null}
       placeholder=${o.placeholder || 'Type a name'}
-      .value=${o.value ? names[o.value] || o.value : ''}
+      .value=${names[value] || value}
       @input=${async (e) => {
         const text = e.target.value;
         const known = Object.keys(names).find(

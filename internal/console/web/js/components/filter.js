@@ -5,7 +5,7 @@
 import { ApiError, post } from '../api.js';
 import { html, keyed } from '../dom.js';
 import { show, words } from '../format.js';
-import { noValue, selection, whereOf } from '../query.js';
+import { clausesOf, isGroup, isRule, noValue, selection, whereOf } from '../query.js';
 import { number } from '../text.js';
 import { control, explain, knownName, optionsOf, read, yesNo } from './field.js';
 import { form } from './dialog.js';
@@ -39,21 +39,19 @@ export const valueName = (field, v) =>
 
 /**
  * A rule or a group as a sentence.
- * @param {any} rule
+ * @param {Filter} rule
  * @param {Field[]} fields
  * @returns {string}
  */
 export function sentence(rule, fields) {
-  if (rule.filters)
+  if (isGroup(rule))
     return rule.filters
-      .map((/** @type {any} */ r) => (r.filters ? `(${sentence(r, fields)})` : sentence(r, fields)))
+      .map((r) => (isGroup(r) ? `(${sentence(r, fields)})` : sentence(r, fields)))
       .join(rule.operator === 'or' ? ' or ' : ' and ');
   const field = fields.find((f) => f.key === rule.field);
   const name = field?.label || rule.field;
   if (noValue.has(rule.condition)) return `${name} ${conditionName(rule.condition)}`;
-  const values = (Array.isArray(rule.value) ? rule.value : [rule.value]).map(
-    (/** @type {unknown} */ v) => valueName(field, v),
-  );
+  const values = [rule.value].flat().map((v) => valueName(field, v));
   const separator = rule.condition === 'between' ? ' and ' : separatorOf(field);
   return `${name} ${conditionName(rule.condition)} ${values.join(separator)}`;
 }
@@ -68,12 +66,7 @@ export function marketText({ request: r, research }, fields) {
   const answer = r.qualifier_rule?.value;
   return (
     [
-      ...(!tree || Array.isArray(tree)
-        ? tree || []
-        : tree.operator === 'or'
-          ? [tree]
-          : tree.filters
-      ).map((/** @type {any} */ rule) => sentence(rule, fields)),
+      ...clausesOf(tree).map((rule) => sentence(rule, fields)),
       search?.value,
       r.contact_filters?.include_keywords?.length &&
         `titles with ${r.contact_filters.include_keywords.join(', ')}`,
@@ -95,9 +88,9 @@ export function marketText({ request: r, research }, fields) {
  * that of the records whose values are offered.
  * @param {{
  *   entity?: string,
- *   view: () => Partial<View> & {rules: Rule[], where: any},
+ *   view: () => Partial<View> & {rules: Rule[], where: Group | null},
  *   fields: Field[],
- *   onChange: (rules: Rule[], where: any) => void,
+ *   onChange: (rules: Rule[], where: Group | null) => void,
  * }} options
  */
 export function filterBar({ entity, view, fields, onChange }) {
@@ -112,13 +105,11 @@ export function filterBar({ entity, view, fields, onChange }) {
         ).values
     : undefined;
   const all = () => [...view().rules, ...groupsOf(view().where)];
-  const change = (/** @type {any[]} */ next) =>
-    onChange(
-      next.filter((r) => !r.filters),
-      whereOf(next.filter((r) => r.filters)),
-    );
-  const add = async (/** @type {any} */ made) => {
-    if (await made) change([...all(), await made]);
+  const change = (/** @type {Filter[]} */ next) =>
+    onChange(next.filter(isRule), whereOf(next.filter(isGroup)));
+  const add = async (/** @type {Promise<Filter | null>} */ asked) => {
+    const made = await asked;
+    if (made) change([...all(), made]);
   };
   return html`<div class="chips">
     ${chips(all(), fields, change, offer)}
@@ -134,24 +125,22 @@ export function filterBar({ entity, view, fields, onChange }) {
   </div>`;
 }
 
-/** The groups that a tree combines with "and". @param {any} where @returns {any[]} */
-const groupsOf = (where) =>
-  !where
-    ? []
-    : where.operator !== 'or' && where.filters.every((/** @type {any} */ r) => r.filters)
-      ? where.filters
-      : [where];
+/** The groups that a tree combines with "and". @param {Group | null} where @returns {Filter[]} */
+function groupsOf(where) {
+  if (!where) return [];
+  return where.operator !== 'or' && where.filters.every(isGroup) ? where.filters : [where];
+}
 
 /**
  * A chip for each rule and each group.
- * @param {any[]} rules
+ * @param {Filter[]} rules
  * @param {Field[]} fields
- * @param {(rules: any[]) => void} change
+ * @param {(rules: Filter[]) => void} change
  * @param {Offer} [offer]
  */
 function chips(rules, fields, change, offer) {
-  const edit = async (/** @type {any} */ rule, /** @type {number} */ i) => {
-    const changed = await (rule.filters ? editGroup(fields, rule) : editRule(fields, rule, offer));
+  const edit = async (/** @type {Filter} */ rule, /** @type {number} */ i) => {
+    const changed = await (isGroup(rule) ? editGroup(fields, rule) : editRule(fields, rule, offer));
     if (changed) change(rules.with(i, changed));
   };
   return keyed(
@@ -177,23 +166,24 @@ function chips(rules, fields, change, offer) {
  * Asks for a group of rules, of which any or all must hold. Groups in it are edited in the same
  * way.
  * @param {Field[]} fields
- * @param {any} [group]
- * @returns {Promise<any>}
+ * @param {Group} [group]
+ * @returns {Promise<Filter | null>}
  */
-function editGroup(fields, group) {
-  let { operator = 'or', filters = [] } = group || {};
+function editGroup(fields, group = { filters: [] }) {
+  let { operator = 'or', filters } = group;
   return form({
     title: 'A group of filters',
     action: 'Apply',
     isReady: () => filters.length > 0,
     submit: async () => (filters.length > 1 ? { operator, filters } : filters[0]),
     body: ({ draw }) => {
-      const set = (/** @type {any[]} */ next) => {
+      const set = (/** @type {Filter[]} */ next) => {
         filters = next;
         draw();
       };
-      const add = async (/** @type {any} */ made) => {
-        if (await made) set([...filters, await made]);
+      const add = async (/** @type {Promise<Filter | null>} */ asked) => {
+        const made = await asked;
+        if (made) set([...filters, made]);
       };
       return html`<div class="tabs">
           ${[
@@ -245,7 +235,7 @@ const conditionsOf = ({ conditions }, used) =>
 /**
  * The rule that was entered, which is refused if it cannot be read.
  * @param {Field} field
- * @param {Record<string, any>} values
+ * @param {Values} values
  */
 function readRule(field, { condition, value }) {
   const result = {
@@ -254,18 +244,19 @@ function readRule(field, { condition, value }) {
     ...(noValue.has(condition) ? {} : { value: parse(field, condition, value) }),
   };
   const values = [result.value].flat();
+  const [first, second] = /** @type {string[]} */ (values); // or numbers
   const unread = field.type === 'number' && values.find((v) => typeof v === 'string');
   const isRange = condition === 'between';
   const isMissing = isRange
     ? values.length < 2 || values.includes(null)
-    : [null, ''].includes(values[0]);
+    : first === null || first === '';
   const message = isMissing
     ? isRange
       ? 'Enter both values.'
       : 'Enter a value.'
     : unread
       ? explain('number', unread, unread)
-      : isRange && values[0] > values[1]
+      : isRange && first > second
         ? 'The first value is greater than the second.'
         : '';
   if (message) throw new ApiError(422, '', message, [{ path: 'value', message }]);
@@ -391,7 +382,7 @@ const counted = (options, offered) =>
  * @param {API['Facet'][]} [offered]
  */
 function valueInput(field, condition, state, offered = []) {
-  const set = (/** @type {any} */ v) => state.set('value', v);
+  const set = (/** @type {unknown} */ v) => state.set('value', v);
   const value = Array.isArray(state.values.value)
     ? state.values.value.join(separatorOf(field))
     : state.values.value;
@@ -416,7 +407,7 @@ function valueInput(field, condition, state, offered = []) {
       reference: field.reference || guessReference(field.key),
     });
   const type = { date: 'date', datetime: 'date', number: 'number' }[field.type] || 'text';
-  const shown = (/** @type {any} */ v) => (type === 'date' ? String(v ?? '').slice(0, 10) : v);
+  const shown = (/** @type {unknown} */ v) => (type === 'date' ? String(v ?? '').slice(0, 10) : v);
   if (condition === 'between') {
     const bounds = [state.values.value ?? []].flat();
     return html`<span class="range"
@@ -452,10 +443,7 @@ function valueInput(field, condition, state, offered = []) {
 
 /** @param {Field} field @returns {string[]} */
 export function allowedValues(field) {
-  const settings = field.enum_field_settings;
-  const values =
-    settings?.allowed_values || settings?.values || (Array.isArray(settings) ? settings : []);
-  return values.map((/** @type {any} */ v) => (typeof v === 'string' ? v : v.value));
+  return field.enum_field_settings?.allowed_values || [];
 }
 
 /** The entity that a field refers to. @param {string} key */
@@ -475,7 +463,7 @@ export function guessReference(key) {
 /**
  * @param {Field} field
  * @param {string} condition
- * @param {any} value
+ * @param {unknown} value
  */
 function parse(field, condition, value) {
   if (field.type === 'boolean') return value === true || value === 'true';

@@ -1,6 +1,6 @@
 // @ts-check
 // Small pieces that many pages share.
-import { hooks } from '../api.js';
+import { ApiError, hooks, messageOf } from '../api.js';
 import { html, keyed, render } from '../dom.js';
 import { dateTime, words } from '../format.js';
 import { link } from '../router.js';
@@ -9,7 +9,7 @@ import { number, plural } from '../text.js';
 
 /**
  * @param {string} label
- * @param {(event: any) => unknown} act
+ * @param {(event: Event) => unknown} act
  * @param {string} [kind] primary, danger or plain
  * @param {boolean} [isDisabled]
  */
@@ -28,11 +28,11 @@ const busy = new WeakSet();
 
 /**
  * Does what a button is for, once at a time, and reports a failure.
- * @param {any} event
- * @param {(event: any) => unknown} act
+ * @param {Event} event
+ * @param {(event: Event) => unknown} act
  */
 async function attempt(event, act) {
-  const element = event.currentTarget;
+  const element = /** @type {Element} */ (event.currentTarget);
   if (busy.has(element)) return;
   busy.add(element);
   try {
@@ -188,7 +188,9 @@ export const menu = (label, items, opened) =>
 
 /**
  * What can be done with the rows of a table that are selected, or with all that match.
- * @param {any} model @param {(n: number) => unknown} actions @param {boolean} [canTakeAll]
+ * @param {{table: {selected: Set<string>, total: number}, isEverything?: boolean}} model
+ * @param {(n: number) => unknown} actions
+ * @param {boolean} [canTakeAll]
  */
 export function selected(model, actions, canTakeAll) {
   const {
@@ -280,8 +282,9 @@ export function toast(message, { undo, bad = false } = {}) {
   draw();
 }
 
-/** Reports an error, or that somebody decided otherwise. @param {any} error */
-export const failed = (error) => toast(error.message, { bad: error.code !== 'declined' });
+/** Reports an error, or that somebody decided otherwise. @param {unknown} error */
+export const failed = (error) =>
+  toast(messageOf(error), { bad: !(error instanceof ApiError) || error.code !== 'declined' });
 
 /** @param {Toast} entry */
 function resume(entry) {

@@ -1,6 +1,5 @@
 // @ts-check
-// A table of any length. It renders the visible rows and fetches blocks of records as they come
-// into
+// A table of any length. It renders the visible rows and fetches blocks of records as they come into
 // view. The scrollbar stands for the exact total.
 import { ApiError } from '../api.js';
 import { html, keyed, render } from '../dom.js';
@@ -8,11 +7,12 @@ import { number, plural } from '../text.js';
 import { announce } from '../state.js';
 
 /**
+ * @template R
  * @param {string} key
  * @param {string} label
  * @param {number} width
- * @param {(record: any) => unknown} view
- * @returns {Column}
+ * @param {(record: R) => unknown} view
+ * @returns {Column<R>}
  */
 export const column = (key, label, width, view) => ({ key, label, width, view });
 
@@ -20,8 +20,9 @@ const blockSize = 100;
 const margin = 10; // rows above and below the visible ones
 const maxHeight = 10_000_000; // browsers cannot make elements much higher
 
+/** @template {{id: string}} [R=Item] what the records are */
 export class Table {
-  /** @param {TableOptions} options */
+  /** @param {TableOptions<R>} options */
   constructor(options) {
     this.options = options;
     this.element = document.createElement('div');
@@ -30,7 +31,7 @@ export class Table {
     this.element.setAttribute('role', 'region');
     this.element.setAttribute('aria-label', options.label);
     this.element.addEventListener('scroll', () => this.#scheduleDraw(), { passive: true });
-    /** @type {Map<number, any[]>} */
+    /** @type {Map<number, R[]>} */
     this.blocks = new Map();
     /** @type {Map<number, AbortController>} */
     this.loading = new Map();
@@ -60,7 +61,7 @@ export class Table {
 
   /**
    * Loads the records again, with other options perhaps.
-   * @param {Partial<TableOptions>} [options]
+   * @param {Partial<TableOptions<R>>} [options]
    */
   async refresh(options = {}) {
     Object.assign(this.options, options);
@@ -132,7 +133,7 @@ export class Table {
     return ids;
   }
 
-  /** @param {number} block @param {Map<number, any[]>} [old] */
+  /** @param {number} block @param {Map<number, R[]>} [old] */
   async #load(block, old) {
     if (this.loading.has(block) || this.blocks.has(block)) return;
     const { generation } = this;
@@ -283,7 +284,7 @@ export class Table {
       }`;
   }
 
-  /** @param {Column} col @param {number} index */
+  /** @param {Column<R>} col @param {number} index */
   #header(col, index) {
     const sort = this.options.sort || '';
     const isSorted = sort.replace(/^-/, '') === col.key;
@@ -315,7 +316,7 @@ export class Table {
     </th>`;
   }
 
-  /** @param {Column} col @param {string | null} order */
+  /** @param {Column<R>} col @param {string | null} order */
   #label(col, order) {
     const arrow = order === 'ascending' ? ' ▲' : order === 'descending' ? ' ▼' : '';
     if (!col.sortable || !this.options.onSort) return col.label;
@@ -327,7 +328,7 @@ export class Table {
     </button>`;
   }
 
-  /** @param {PointerEvent} event @param {Column} col */
+  /** @param {PointerEvent} event @param {Column<R>} col */
   #resizeColumn(event, col) {
     event.preventDefault();
     const start = event.clientX - col.width * this.stretch;
@@ -382,7 +383,7 @@ export class Table {
     </tr>`;
   }
 
-  /** The first cell of a row, which selects and opens the record. @param {any} record @param {number} row */
+  /** The first cell of a row, which selects and opens the record. @param {R} record @param {number} row */
   #nameCell(record, row) {
     const {
       columns: [first],
@@ -469,7 +470,7 @@ export class Table {
     this.options.onCursor?.(this.record(this.cursor));
   }
 
-  /** The keys of a table. @param {(record: any) => void} open @returns {Keys} */
+  /** The keys of a table. @param {(record: R) => void} open @returns {Keys} */
   keys(open) {
     return {
       j: () => this.move(1),

@@ -10,10 +10,19 @@ import { session } from '../state.js';
 import { number, plural } from '../text.js';
 import { deleted } from './undo.js';
 
-/** @param {Item} model */
+/** @typedef {import('./campaigns.js').Model} Model */
+
+/**
+ * The path of the campaign.
+ * @param {Model} model
+ * @returns {`/v1/campaigns/${string}`}
+ */
 export const at = (model) => `/v1/campaigns/${model.campaign.id}`;
 
-/** The choices of a field. @param {Item[]} items */
+/**
+ * The choices of a field.
+ * @param {{id: string, name: string, contact_count?: number}[]} items
+ */
 export const options = (items) =>
   items.map(({ id, name, contact_count: n }) => ({
     value: id,
@@ -85,7 +94,7 @@ function newCampaignFields(state, templates, people) {
     <p class="soft">Nothing is sent until you press Start.</p>`;
 }
 
-/** @param {Item} model @param {string} value */
+/** @param {Model} model @param {string} value */
 export async function setStatus(model, value) {
   const before = model.campaign.status;
   await patch(at(model), { status: value });
@@ -105,9 +114,9 @@ export function transportOf(transport) {
   return transport ? `sent through ${transport.toUpperCase()}` : '';
 }
 
-/** @param {Item} model */
+/** @param {Model} model */
 export async function addAudience(model) {
-  const attached = model.campaign.audiences.map((/** @type {API['AudienceName']} */ a) => a.id);
+  const attached = model.campaign.audiences.map((a) => a.id);
   const others = (await activeAudiences()).filter((a) => !attached.includes(a.id));
   const help = others.length
     ? 'Contacts can also be added from their list.'
@@ -129,7 +138,7 @@ export async function addAudience(model) {
   if (done) await reload();
 }
 
-/** @param {Item} model */
+/** @param {Model} model */
 export async function retry(model) {
   const { queued: n } = await post(`${at(model)}/retry`, { status: ['failed'], dry_run: true });
   if (n === 0) {
@@ -144,7 +153,7 @@ export async function retry(model) {
   await reload();
 }
 
-/** @param {Item} model */
+/** @param {Model} model */
 export async function deleteCampaign(model) {
   const title = `Delete ${model.campaign.name}?`;
   const text = 'You can restore it with its people and messages from the trash for 30 days.';
@@ -154,7 +163,7 @@ export async function deleteCampaign(model) {
   deleted(model.campaign.name, at(model), `/campaigns/${model.campaign.id}`);
 }
 
-/** Changes the name and the sender. @param {Item} model */
+/** Changes the name and the sender. @param {Model} model */
 export async function editCampaign(model) {
   const { campaign: c } = model;
   const done = await form(
@@ -192,7 +201,7 @@ export async function editCampaign(model) {
   if (done) await reload();
 }
 
-/** Starts the sequences of the newcomers, as many as the dialog says. @param {Item} model */
+/** Starts the sequences of the newcomers, as many as the dialog says. @param {Model} model */
 export async function admit(model) {
   const { newcomers: n, name, status } = model.campaign;
   const title = plural(n, 'Admit {n} person to {name}?', 'Admit {n} people to {name}?', { name });
@@ -206,7 +215,7 @@ export async function admit(model) {
   await reload();
 }
 
-/** Ends a campaign. @param {Item} model @param {'completed' | 'archived'} value */
+/** Ends a campaign. @param {Model} model @param {'completed' | 'archived'} value */
 export async function end(model, value) {
   const { campaign: c, stats } = model;
   const isArchive = value === 'archived';

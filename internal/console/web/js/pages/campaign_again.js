@@ -13,18 +13,20 @@ import { number, plural, why } from '../text.js';
 import { activeAudiences, at, options } from './campaign_actions.js';
 import { keptBecause, sentences, titleOf } from './undo.js';
 
-/** Takes back that a campaign was completed or archived. @param {Item} model */
+/** @typedef {import('./campaigns.js').Model} Model */
+
+/** Takes back that a campaign was completed or archived. @param {Model} model */
 export async function reopen(model) {
   const { campaign: c, stats } = model;
   const { campaign_ended: ended = 0, campaign_archived: archived = 0 } = stats.stopped_by_reason;
-  const hasPassed = Boolean(c.end_date) && c.end_date < isoDay(Date.now());
+  const hasPassed = c.end_date !== null && c.end_date < isoDay(Date.now());
   const done = await form({
     title: `Reopen ${c.name}?`,
     action: 'Reopen the campaign',
     className: 'narrow',
     body: (state) =>
       html`<p>${goOn(ended + archived)} Nothing is sent until you resume it.</p>
-        ${hasPassed && endDate(state, c.end_date)}`,
+        ${hasPassed && endDate(state, c.end_date ?? '')}`,
     submit: ({ values, key }) =>
       post(`${at(model)}/reopen`, hasPassed ? { end_date: values.end_date || null } : {}, { key }),
   });
@@ -53,7 +55,7 @@ const endDate = (state, passed) =>
     help: `${day(`${passed}T12:00:00Z`)} has passed. Without a day, the campaign has no end.`,
   });
 
-/** Makes a draft with the template and the settings of a campaign. @param {Item} model */
+/** Makes a draft with the template and the settings of a campaign. @param {Model} model */
 export async function clone(model) {
   const { campaign: c } = model;
   const people = await activeAudiences();
@@ -126,11 +128,11 @@ function audiencesOf(state, people) {
 /**
  * Brings those who are active to the newest text of the template, after a question that counts
  * them.
- * @param {Item} model
+ * @param {Model} model
  */
 export async function correctTemplate(model) {
   const { campaign: c } = model;
-  const path = `${at(model)}/template`;
+  const path = /** @type {const} */ (`${at(model)}/template`);
   const trial = await post(path, { dry_run: true });
   const kept = keptBecause(trial.kept);
   const n = trial.changed;
@@ -200,17 +202,17 @@ const reversible = [
 
 /**
  * Restarts those who were stopped for reasons that are chosen, as far as the reasons are gone.
- * @param {Item} model
+ * @param {Model} model
  */
 export async function restartMany(model) {
-  const path = `${at(model)}/restart`;
+  const path = /** @type {const} */ (`${at(model)}/restart`);
   const stopped = Object.entries(model.stats.stopped_by_reason).filter(([reason]) =>
     reversible.includes(reason),
   );
   const rows = await Promise.all(
     stopped.map(async ([reason, n]) => {
       const { restarted, kept } = await post(path, { reasons: [reason], dry_run: true });
-      return { reason, n: Number(n), restarted, kept };
+      return { reason, n, restarted, kept };
     }),
   );
   const chosen = (/** @type {FormState} */ { values }) =>
@@ -249,13 +251,11 @@ export async function restartMany(model) {
 /**
  * A reason, with how many of those who were stopped for it can go on, and why others cannot.
  * @param {FormState} state
- * @param {{reason: string, n: number, restarted: number, kept: Item}} row
+ * @param {{reason: string, n: number, restarted: number, kept: Record<string, number>}} row
  * @param {() => unknown} changed
  */
 function reasonBox(state, { reason, n, restarted, kept }, changed) {
-  const stay = Object.entries(kept).map(
-    ([code, count]) => `${number(Number(count))} cannot: ${why(code)}`,
-  );
+  const stay = Object.entries(kept).map(([code, count]) => `${number(count)} cannot: ${why(code)}`);
   return html`<label class="check"
     ><input
       type="checkbox"

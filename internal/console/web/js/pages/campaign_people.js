@@ -11,63 +11,61 @@ import { link, setSearch } from '../router.js';
 import { update } from '../state.js';
 import { number, why } from '../text.js';
 
+/** @typedef {import('./campaigns.js').Model} Model */
+
+/** Whom the address shows. @typedef {{status?: string, reason?: string, open?: string}} Choice */
+
 /**
  * The name of a step: its title, or its number if the template does not have it any more.
- * @param {Item} model
+ * @param {Model} model
  * @param {number} index
  */
 export function stepName(model, index) {
-  const step = model.template?.steps.find((/** @type {API['Step']} */ s) => s.index === index);
+  const step = model.template?.steps.find((s) => s.index === index);
   return step?.title ? `${String(index + 1)}. ${step.title}` : `Step ${number(index + 1)}`;
 }
 
-/** The address of the people in a state. @param {Item} model @param {Item} [change] */
-export function addressOf(model, change = {}) {
-  const {
-    status: only,
-    reason,
-    q,
-    open,
-  } = /** @type {Item} */ ({
-    ...model,
-    open: '',
-    ...change,
-  });
-  return `/campaigns/${model.campaign.id}${encode({ q }, { status: only, reason, open })}`;
+/** The address of the people in a state. @param {Model} model @param {Choice} [change] */
+export function addressOf({ campaign, q, status: only, reason }, change = {}) {
+  return `/campaigns/${campaign.id}${encode({ q }, { status: only, reason, ...change })}`;
 }
 
-/** The table of people. @param {Item} model */
-export function people(model) {
+/**
+ * The table of people.
+ * @param {() => Model} modelOf returns the model, which has the table
+ * @returns {Table<API['Sequence']>}
+ */
+export function people(modelOf) {
   return new Table({
     label: 'People',
-    fetch: (page, page_size, signal) => read(model, page, page_size, signal),
+    fetch: (page, page_size, signal) => read(modelOf(), page, page_size, signal),
     columns: [
       column('name', 'Name', 200, nameOf),
       column('status', 'Status', 130, stateOf),
       column('step', 'Step', 160, (s) =>
-        s.current_step_index === null ? '' : stepName(model, s.current_step_index),
+        s.current_step_index === null ? '' : stepName(modelOf(), s.current_step_index),
       ),
       column('due', 'Next', 150, (s) => when(s.next_due_at)),
       column('why', 'Why', 420, shortReason),
     ],
-    empty: () => empty(nobody(model)),
-    onOpen: (s) => peek(model, s),
+    empty: () => empty(nobody(modelOf())),
+    onOpen: (s) => peek(modelOf(), s),
     onCursor: (s) => {
-      if (model.open) peek(model, s);
+      if (modelOf().open) peek(modelOf(), s);
     },
     onLoad: update,
   });
 }
 
 /**
- * @param {Item} model
+ * @param {Model} model
  * @param {number} page
  * @param {number} page_size
  * @param {AbortSignal} signal
  */
 async function read(model, page, page_size, signal) {
-  const path = `/v1/campaigns/${model.campaign.id}`;
-  const filters = ['status', 'reason']
+  const path = /** @type {const} */ (`/v1/campaigns/${model.campaign.id}`);
+  const filters = /** @type {const} */ (['status', 'reason'])
     .filter((name) => model[name])
     .map((name) => is(name, model[name]));
   const query = { page, page_size, filters, ...(model.q ? { search: model.q } : {}) };
@@ -80,7 +78,7 @@ async function read(model, page, page_size, signal) {
   return found;
 }
 
-/** @param {Item} model */
+/** @param {Model} model */
 function nobody({ q, status: only, campaign }) {
   if (q) return 'Nobody of this campaign has this name or address.';
   if (only) return 'Nobody is in this state.';
@@ -125,7 +123,7 @@ function shortReason(s) {
     ${task && html` · <a href=${link(`/tasks/${task.task_id}`)}>Open the task</a>`}`;
 }
 
-/** Shows a person beside the table, or nobody. @param {Item} model @param {API['Sequence'] | null} [s] */
+/** Shows a person beside the table, or nobody. @param {Model} model @param {API['Sequence'] | null} [s] */
 export function peek(model, s) {
   model.open = s?.id || '';
   model.person = s || null;
@@ -135,27 +133,26 @@ export function peek(model, s) {
 
 /**
  * Reads the person of the address, who may be on another page of the table.
- * @param {Item} model
+ * @param {`/v1/campaigns/${string}`} path
+ * @param {string} id
  * @param {AbortSignal} signal
  */
-export async function readPerson(model, signal) {
-  if (!model.open) return null;
-  const path = `/v1/campaigns/${model.campaign.id}/sequences/list`;
-  return (
-    (await list(path, { page_size: 1, filters: [is('id', model.open)] }, { signal })).data[0] ||
-    null
-  );
+export async function readPerson(path, id, signal) {
+  const query = { page_size: 1, filters: [is('id', id)] };
+  const { data } = await list(`${path}/sequences/list`, query, { signal });
+  return data[0] || null;
 }
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let typing;
 
-/** What is above the table: the search, the states and their reasons. @param {Item} model */
+/** What is above the table: the search, the states and their reasons. @param {Model} model */
 export function peopleBar(model) {
   const { stats: s, status: only } = model;
   const states = ['', 'active', 'completed', 'stopped', 'not_started'];
+  /** @type {Record<string, Record<string, number>>} */
   const reasons = { stopped: s.stopped_by_reason, not_started: s.not_started_by_reason };
-  const found = Object.keys(reasons[/** @type {'stopped'} */ (only)] || {});
+  const found = Object.keys(reasons[only] || {});
   return html`<div class="toolbar">
     <h2>People</h2>
     <input
@@ -186,7 +183,7 @@ export function peopleBar(model) {
   </div>`;
 }
 
-/** @param {Item} model @param {string} q */
+/** @param {Model} model @param {string} q */
 function searchSoon(model, q) {
   clearTimeout(typing);
   typing = setTimeout(() => {

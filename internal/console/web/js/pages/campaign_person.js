@@ -11,9 +11,11 @@ import { may } from '../state.js';
 import { plural } from '../text.js';
 import { nameOf, peek, reasonOf, stateOf, stepName } from './campaign_people.js';
 
-/** The person beside the table. @param {Item} model */
+/** @typedef {import('./campaigns.js').Model} Model */
+
+/** The person beside the table. @param {Model} model */
 export function person(model) {
-  const row = model.table.records().find((/** @type {API['Sequence']} */ r) => r.id === model.open);
+  const row = model.table.records().find((r) => r.id === model.open);
   const s = row || model.person;
   if (!model.open || !s) return null;
   const contact =
@@ -34,7 +36,7 @@ export function person(model) {
   );
 }
 
-/** What can be done for the person. @param {Item} model @param {API['Sequence']} s */
+/** What can be done for the person. @param {Model} model @param {API['Sequence']} s */
 function actions(model, s) {
   const isRunning = ['active', 'paused'].includes(model.campaign.status);
   if (s.status === 'active') {
@@ -48,7 +50,7 @@ function actions(model, s) {
 /** The steps that have not happened. @param {API['Sequence']} s @returns {API['HistoryStep'][]} */
 const waiting = (s) => s.history.filter((h) => h.status === 'waiting' || h.status === 'held');
 
-/** @param {Item} model @param {API['Sequence']} s */
+/** @param {Model} model @param {API['Sequence']} s */
 function steps(model, s) {
   const rows = s.history.map((h) => [
     html`<strong>${stepName(model, h.step_index)}</strong><br />${status(h.status)}`,
@@ -64,8 +66,8 @@ function steps(model, s) {
 /**
  * Does something with a sequence and shows what became of it.
  * @param {API['Sequence']} s
- * @param {string} what
- * @param {Item} body
+ * @param {'stop' | 'skip' | 'postpone' | 'restart'} what
+ * @param {Record<string, unknown>} body
  * @param {string} done
  */
 async function act(s, what, body, done) {
@@ -84,7 +86,7 @@ async function stop(s) {
   await act(s, 'stop', { reason: 'manual' }, `Nothing more goes to ${nameOf(s)}`);
 }
 
-/** @param {Item} model @param {API['Sequence']} s */
+/** @param {Model} model @param {API['Sequence']} s */
 async function skip(model, s) {
   const choices = waiting(s).map(({ step_index: n }) => ({
     value: String(n),
@@ -160,7 +162,7 @@ async function restart(s) {
         )}
       </fieldset>`,
     submit: async ({ values: { from } }) => {
-      const begin = (/** @type {Item} */ body) =>
+      const begin = (/** @type {Record<string, unknown>} */ body) =>
         act(s, 'restart', body, `${nameOf(s)} is active again`);
       try {
         return await begin({ from, ...(from === 'start' && sent > 0 ? { repeat: true } : {}) });

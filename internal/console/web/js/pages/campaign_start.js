@@ -11,19 +11,21 @@ import { may, update } from '../state.js';
 import { number, plural, why } from '../text.js';
 import { at, setStatus, transportOf } from './campaign_actions.js';
 
+/** @typedef {import('./campaigns.js').Model} Model */
+
 const planEvery = 60_000; // milliseconds between two plans, at least
 
 /**
  * Reads the plan when something has happened, which is no longer planned then. A large campaign is
  * planned rarely, because that takes long.
- * @param {Item} model
+ * @param {Model} model
  */
 export function planAgain(model) {
   const isOld = JSON.stringify(model.stats) !== model.plannedFor && Date.now() > model.planAfter;
   if (!model.plan || isOld) void plan(model).catch(() => {});
 }
 
-/** @param {Item} model */
+/** @param {Model} model */
 async function plan(model) {
   const start = Date.now();
   model.plannedFor = JSON.stringify(model.stats);
@@ -59,8 +61,8 @@ function summary({ people: p, ...s }) {
 /**
  * Who gets less than planned, by reason.
  * @param {string} label
- * @param {Item} people
- * @param {Item} steps
+ * @param {Record<string, number>} people
+ * @param {Record<string, number>} steps
  * @returns {[string, string][]}
  */
 function leftOut(label, people, steps) {
@@ -78,7 +80,7 @@ function leftOut(label, people, steps) {
   ]);
 }
 
-/** @param {Item} model */
+/** @param {Model} model */
 export async function simulate(model) {
   const s = await plan(model);
   await open(
@@ -111,7 +113,7 @@ function unfinishedSteps(template) {
 
 /**
  * Starts a campaign after a question that has the numbers of the simulation.
- * @param {Item} model
+ * @param {Model} model
  */
 export async function start(model) {
   const { campaign: c } = model;
@@ -128,7 +130,7 @@ export async function start(model) {
     isReady: ({ values }) => unfinished.length === 0 || Boolean(values.sure),
     body: (state) =>
       html`${summary(s)}${mail && html`<p>${transportOf(mail.transport)}</p>`}
-      ${unfinished.length > 0 && unfinishedNotice(state, template, unfinished)}`,
+      ${template && unfinished.length > 0 && unfinishedNotice(state, template, unfinished)}`,
     submit: async () => true,
   });
   if (isSure) await setStatus(model, 'active');
@@ -136,8 +138,8 @@ export async function start(model) {
 
 /**
  * @param {FormState} state
- * @param {any} template
- * @param {Item[]} steps
+ * @param {API['Template']} template
+ * @param {API['Step'][]} steps
  */
 function unfinishedNotice(state, template, steps) {
   const names = steps.map((step) => step.title || `Step ${number(step.index + 1)}`).join(', ');

@@ -29,29 +29,39 @@ import { release } from './release.js';
 
 const every = 5000; // milliseconds between two readings of a running campaign
 
-/** @type {PageModule} */
+/**
+ * What the page knows. status, reason, q and open are those of the address: which people the table
+ * has, and who of them is shown beside it.
+ * @typedef {{
+ *   campaign: Campaign,
+ *   stats: API['CampaignStats'],
+ *   template: API['Template'] | null,
+ *   status: string,
+ *   reason: string,
+ *   q: string,
+ *   open: string,
+ *   person: API['Sequence'] | null,
+ *   table: import('../components/table.js').Table<API['Sequence']>,
+ *   plan: API['SimulationSummary'] | null,
+ *   plannedFor: string,
+ *   planAfter: number,
+ *   timer?: ReturnType<typeof setTimeout>,
+ * }} Model
+ */
+
+/** @type {PageModule<Model>} */
 export const campaignPage = {
   title: (model) => model.campaign.name,
-  async load({ args, search, row }, signal, previous) {
-    const path = `/v1/campaigns/${args.id}`;
-    const [campaign, stats] = await Promise.all([
-      get(path, { signal }),
-      get(`${path}/stats`, { signal }),
-    ]);
-    const model = Object.assign(previous || { plan: null, template: null }, { campaign, stats });
-    for (const name of ['status', 'reason', 'q', 'open']) model[name] = search.get(name) || '';
-    [model.template, model.person] = await Promise.all([
-      campaign.template_id
-        ? get(`/v1/sequence-templates/${campaign.template_id}`, { signal })
-        : null,
-      readPerson(model, signal),
-      campaign.owner_id && resolve('users', campaign.owner_id).catch(() => ''),
-    ]);
-    model.table ??= people(model);
-    void model.table.refresh({ first: row }).catch(() => {});
+  async load(params, signal, previous) {
+    const now = await read(params, signal);
+    /** @type {Model} */
+    const model = previous
+      ? Object.assign(previous, now)
+      : { ...now, table: people(() => model), plan: null, plannedFor: '', planAfter: 0 };
+    void model.table.refresh({ first: params.row }).catch(() => {});
     planAgain(model);
     clearTimeout(model.timer);
-    if (campaign.status === 'active') model.timer = setTimeout(() => void follow(model), every);
+    if (now.campaign.status === 'active') model.timer = setTimeout(() => void follow(model), every);
     return model;
   },
   view,
@@ -67,14 +77,43 @@ export const campaignPage = {
     o: () => peek(model, model.open ? null : model.table.record(model.table.cursor)),
     Escape: () => peek(model),
     '/': () => document.getElementById('search')?.focus(),
-    ...model.table.keys((/** @type {API['Sequence']} */ s) => peek(model, s)),
+    ...model.table.keys((s) => peek(model, s)),
   }),
   actions: (model) => [{ label: 'Simulate', act: () => simulate(model) }],
 };
 
 /**
+ * Reads the campaign of the address.
+ * @param {Params} params
+ * @param {AbortSignal} signal
+ */
+async function read({ args, search }, signal) {
+  const path = /** @type {const} */ (`/v1/campaigns/${args.id}`);
+  const [campaign, stats] = await Promise.all([
+    get(path, { signal }),
+    get(`${path}/stats`, { signal }),
+  ]);
+  const open = search.get('open') || '';
+  const [template, found] = await Promise.all([
+    campaign.template_id ? get(`/v1/sequence-templates/${campaign.template_id}`, { signal }) : null,
+    open ? readPerson(path, open, signal) : null,
+    campaign.owner_id && resolve('users', campaign.owner_id).catch(() => ''),
+  ]);
+  return {
+    campaign,
+    stats,
+    template,
+    status: search.get('status') || '',
+    reason: search.get('reason') || '',
+    q: search.get('q') || '',
+    open,
+    person: found,
+  };
+}
+
+/**
  * Reads the counts and the people of a running campaign again while somebody looks.
- * @param {Item} model
+ * @param {Model} model
  */
 async function follow(model) {
   if (isWatched()) {
@@ -87,7 +126,7 @@ async function follow(model) {
   model.timer = setTimeout(() => void follow(model), every);
 }
 
-/** @param {Item} model */
+/** @param {Model} model */
 function view(model) {
   const { campaign: c } = model;
   return html`<div class="page list-page">
@@ -97,7 +136,7 @@ function view(model) {
       note: note(c),
       actions: actions(model),
     })}
-    ${c.held && heldNotice(c)} ${c.newcomers > 0 && newcomersNotice(model)} ${sum(model)}
+    ${c.held && heldNotice(c, c.held)} ${c.newcomers > 0 && newcomersNotice(model)} ${sum(model)}
     <div class="split">${steps(model)}${plan(model)}</div>
     ${peopleBar(model)}
     <div class="beside">${model.table.element}${person(model)}</div>
@@ -119,7 +158,7 @@ function note(c) {
   ${facts.map((fact) => ` · ${fact}`)}`;
 }
 
-/** @param {Item} model */
+/** @param {Model} model */
 function actions(model) {
   const { campaign: c, stats: s } = model;
   const hasEnded = ['completed', 'archived'].includes(c.status);
@@ -140,7 +179,7 @@ function actions(model) {
   }`;
 }
 
-/** What is done rarely. @param {Item} model */
+/** What is done rarely. @param {Model} model */
 function more(model) {
   const { status: now } = model.campaign;
   const isRunning = now === 'active' || now === 'paused';
@@ -159,22 +198,22 @@ function more(model) {
 /** @param {string} label @param {() => unknown} act */
 const item = (label, act) => button(label, act, 'plain item');
 
-/** @param {HeldCampaign} c */
-function heldNotice(c) {
-  const reason = why(c.held.reason);
-  const text = c.held.since
-    ? `Held since ${dateTime(c.held.since)}: ${reason}. Nothing is sent.`
+/** @param {Campaign} c @param {API['Hold']} held */
+function heldNotice(c, held) {
+  const reason = why(held.reason);
+  const text = held.since
+    ? `Held since ${dateTime(held.since)}: ${reason}. Nothing is sent.`
     : `Held: ${reason}. Nothing is sent.`;
   const releaseIt = async () => {
     if (await release(c)) await reload();
   };
   return html`<div class="notice warn">
-    <span class="grow">${text}${c.held.detail && html`<br />${soft(c.held.detail)}`}</span>
+    <span class="grow">${text}${held.detail && html`<br />${soft(held.detail)}`}</span>
     ${may('write') && button('Release…', releaseIt)}
   </div>`;
 }
 
-/** People whom one change brought in, and whom nobody has admitted yet. @param {Item} model */
+/** People whom one change brought in, and whom nobody has admitted yet. @param {Model} model */
 function newcomersNotice(model) {
   const { newcomers: n, status: now } = model.campaign;
   const text = plural(
@@ -191,7 +230,7 @@ function newcomersNotice(model) {
 
 /**
  * Everybody who is enrolled, as a sum and as one bar. Those who replied come first.
- * @param {Item} model
+ * @param {Model} model
  */
 function sum(model) {
   const { stats: s } = model;
@@ -211,7 +250,7 @@ function sum(model) {
     /** @type {string} */ label,
     /** @type {number} */ value,
     /** @type {string} */ color,
-    /** @type {Item} */ to,
+    /** @type {import('./campaign_people.js').Choice} */ to,
   ) => ({
     label,
     value,
@@ -230,10 +269,10 @@ function sum(model) {
   </div>`;
 }
 
-/** The steps, each with its share of everybody. @param {Item} model */
+/** The steps, each with its share of everybody. @param {Model} model */
 function steps(model) {
   const { stats: s } = model;
-  const rows = s.steps.map((/** @type {API['StepStats']} */ step) => ({
+  const rows = s.steps.map((step) => ({
     label: stepName(model, step.step_index),
     value: step.done,
     text: `${number(step.done)} of ${number(s.enrolled)}`,
@@ -254,10 +293,10 @@ const stepNote = (step) =>
     .map((key) => `${number(step[key])} ${key}`)
     .join(', ');
 
-/** What happens on the next days. @param {Item} model */
+/** What happens on the next days. @param {Model} model */
 function plan({ plan: p }) {
   if (!p) return section('Plan', html`<div class="skeleton body"></div>`);
-  const days = p.per_day.slice(0, 10).map((/** @type {API['SimulatedDay']} */ d) => ({
+  const days = p.per_day.slice(0, 10).map((d) => ({
     label: shortDay(`${d.date}T12:00:00Z`),
     value: d.sends + d.tasks,
   }));

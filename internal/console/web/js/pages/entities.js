@@ -248,7 +248,12 @@ export function withTags(schema, all) {
 
 /** The value of a field, whose key may be a path. @param {Item} record @param {string} key */
 export const valueAt = (record, key) =>
-  key.split('.').reduce((/** @type {any} */ value, part) => value?.[part], record);
+  key
+    .split('.')
+    .reduce(
+      (value, part) => /** @type {Record<string, unknown> | null | undefined} */ (value)?.[part],
+      /** @type {unknown} */ (record),
+    );
 
 /** The parts of the settings. */
 export const sections = [

@@ -80,7 +80,7 @@ export const erasedOf = ({ erased, left, left_omitted }, leave) =>
  * Asks for an address, shows what an erasure would do, and erases when the address is typed again.
  */
 export async function askErasure() {
-  /** @type {{values: Record<string, any>, trial: Operation} | null} */
+  /** @type {{values: Values, trial: Operation} | null} */
   const looked = await form({
     title: 'Erase a person',
     action: 'Show what would be erased',
@@ -117,7 +117,7 @@ export async function askErasure() {
           <input
             id="typed"
             autocomplete="off"
-            @input=${(/** @type {any} */ e) => state.set('typed', e.target.value)}
+            @input=${(e) => state.set('typed', e.target.value)}
           />
         </div>`,
     submit: ({ key }) => post('/v1/erasures', { email, reason }, { key }),
@@ -133,7 +133,7 @@ export async function askErasure() {
 
 /**
  * Counts what an erasure would remove.
- * @param {Record<string, any>} values
+ * @param {Values} values
  * @returns {Promise<Operation>}
  */
 async function tryErasure({ email, reason }) {

@@ -51,15 +51,8 @@ export async function openHistory(entity, name, path) {
     getPage(`${path}/history?page_size=200`),
     tags(),
   ]);
-  await readMentioned(schema, /** @type {API['Change'][]} */ (history.data));
-  const model = {
-    kind: { entity },
-    schema,
-    history: history.data,
-    timeline: [],
-    tab: 'all',
-    tags: all,
-  };
+  await readMentioned(schema, history.data);
+  const model = { kind: { entity }, schema, history: history.data, timeline: [], tags: all };
   await open(
     (close) =>
       html`<div class="panel">
@@ -77,22 +70,50 @@ const timelineTabs = [
   ['changes', 'Changes'],
 ];
 
-/** @param {Item} model */
+/**
+ * What is known of the record whose past is shown. tab is the kind of entries that is chosen.
+ * @typedef {{
+ *   kind: {entity: string},
+ *   schema: Schema,
+ *   history: API['Change'][],
+ *   timeline: API['TimelineEntry'][],
+ *   tags: API['Tag'][],
+ *   tab?: string,
+ * }} Past
+ */
+
+/**
+ * An entry of the timeline: what happened, or a change with its values.
+ * @typedef {{
+ *   at: string | null,
+ *   type: API['TimelineEntry']['type'] | 'change',
+ *   title: string,
+ *   id?: string,
+ *   detail?: string,
+ *   values?: string[],
+ *   operation?: string | null,
+ * }} Entry
+ */
+
+/** @param {Past} model */
 export function past(model) {
-  const changes = model.history.map((/** @type {API['Change']} */ c) => ({
+  const { tab: chosen = 'all' } = model;
+  const changes = model.history.map((c) => ({
     at: c.at,
-    type: 'change',
+    type: /** @type {const} */ ('change'),
     title: changeTitle(c),
     values: valuesOf(model, c),
     operation: c.operation_id,
   }));
-  const all = [...model.timeline, ...changes]
+  /** @type {Entry[]} */
+  const entries = [...model.timeline, ...changes];
+  const all = entries
     .filter(
       (e) =>
-        model.tab === 'all' ||
-        (model.tab === 'mail' && e.type === 'message') ||
-        (model.tab === 'tasks' && ['task', 'meeting'].includes(e.type)) ||
-        (model.tab === 'changes' && e.type === 'change'),
+        chosen === 'all' ||
+        (chosen === 'mail' && e.type === 'message') ||
+        (chosen === 'tasks' && ['task', 'meeting'].includes(e.type)) ||
+        (chosen === 'changes' && e.type === 'change'),
     )
     .sort((a, b) => String(b.at).localeCompare(String(a.at)));
   const tabs = model.timeline.length ? timelineTabs : [];
@@ -104,7 +125,7 @@ export function past(model) {
           ([tab, label]) =>
             html`<button
               type="button"
-              aria-pressed=${String(model.tab === tab)}
+              aria-pressed=${String(chosen === tab)}
               @click=${() => {
                 model.tab = tab;
                 setSearch(tab === 'all' ? '' : `?tab=${tab}`);
@@ -133,7 +154,7 @@ export function past(model) {
   </section>`;
 }
 
-/** What happened. @param {Item} e */
+/** What happened. @param {Entry} e */
 const entry = (e) =>
   html`<span
     >${
@@ -148,14 +169,17 @@ const entry = (e) =>
         >Show the operation</a
       >`
     }
-    ${e.values?.map(
-      (/** @type {string} */ value) => html`<div class="soft wrap" dir="auto">${value}</div>`,
-    )}</span
+    ${e.values?.map((value) => html`<div class="soft wrap" dir="auto">${value}</div>`)}</span
   >`;
 
 /**
+ * A field, perhaps one that the schema does not have any more.
+ * @typedef {Pick<Field, 'key' | 'label' | 'type'> & Partial<Field>} NamedField
+ */
+
+/**
  * The fields that a change changed, with their values before and after.
- * @param {Item} model
+ * @param {Past} model
  * @param {API['Change']} change
  * @returns {string[]}
  */
@@ -174,22 +198,22 @@ const valuesOf = (model, { changes, lost = [] }) => [
 ];
 
 /**
- * @param {Item} model
+ * @param {Past} model
  * @param {string} key
- * @returns {Field}
+ * @returns {NamedField}
  */
 const fieldOf = (model, key) =>
-  model.schema.fields.find((/** @type {Field} */ other) => other.key === key) ||
-  /** @type {Field} */ ({ key, label: words(key), type: '' });
+  model.schema.fields.find((other) => other.key === key) || { key, label: words(key), type: '' };
 
 /**
  * A value in words.
- * @param {Item} model
- * @param {Field} f
- * @param {any} value
+ * @param {Past} model
+ * @param {NamedField} f
+ * @param {unknown} value
  */
 function inText(model, f, value) {
-  if (value === null || value === undefined || value === '' || value.length === 0) return 'nothing';
+  const isNothing = value === null || value === undefined || value === '';
+  if (isNothing || (Array.isArray(value) && value.length === 0)) return 'nothing';
   return [value]
     .flat()
     .map((v) => nameIn(model, f, v))
@@ -221,9 +245,9 @@ function differing(a, b) {
 
 /**
  * One value in words, by name if it refers to a record.
- * @param {Item} model
- * @param {Field} f
- * @param {any} value
+ * @param {Past} model
+ * @param {NamedField} f
+ * @param {unknown} value
  * @returns {string}
  */
 function nameIn(model, f, value) {
@@ -232,7 +256,8 @@ function nameIn(model, f, value) {
       tagsFor(model.kind.entity, model.tags).find((tag) => tag.id === value)?.name ||
       'a deleted tag'
     );
-  if (f.type === 'reference' && f.key !== 'id') return knownName(value) || 'a deleted record';
+  if (f.type === 'reference' && f.key !== 'id')
+    return knownName(String(value)) || 'a deleted record';
   if (value && typeof value === 'object')
     return Object.entries(value)
       .map(([key, v]) => `${words(key)} ${show({ type: '' }, v) || '—'}`)
@@ -240,17 +265,16 @@ function nameIn(model, f, value) {
   return show(f, value);
 }
 
-/** @param {any} change */
-function changeTitle(change) {
-  const name = knownName(change.user_id) || 'the service';
-  const fields = (change.fields || [])
-    .filter((/** @type {string} */ key) => key !== 'updated_at')
+/** @param {API['Change']} change */
+function changeTitle({ change, user_id, fields: keys, operation = '' }) {
+  const name = knownName(user_id) || 'the service';
+  const fields = (keys || [])
+    .filter((key) => key !== 'updated_at')
     .map(words)
     .join(', '); // when it was changed is said already
-  const operation = change.operation || '';
   const isUndo = operation.startsWith('undo');
-  if (change.change === 'deleted') return isUndo ? `Taken back by ${name}` : `Deleted by ${name}`;
-  if (change.change === 'created')
+  if (change === 'deleted') return isUndo ? `Taken back by ${name}` : `Deleted by ${name}`;
+  if (change === 'created')
     return /^restore|trash/.test(operation) || isUndo
       ? `Restored by ${name}`
       : operation.startsWith('import')

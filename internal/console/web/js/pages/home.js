@@ -45,7 +45,13 @@ function due(isAll, signal, days, page_size = 1) {
   return list('/v1/tasks/list', { filters, sort: 'due_at', page_size }, { signal });
 }
 
-/** @typedef {Awaited<ReturnType<typeof read>> & {cursor?: number}} Model */
+/**
+ * What the page knows. cursor is the task that the keys are about.
+ * @typedef {Awaited<ReturnType<typeof read>> & {
+ *   cursor: number,
+ *   timer?: ReturnType<typeof setInterval>,
+ * }} Model
+ */
 
 /** @param {boolean} isAll whether everybody's @param {AbortSignal} signal */
 async function read(isAll, signal) {
@@ -107,12 +113,13 @@ function nextDays(open, planned) {
   });
 }
 
-/** @type {PageModule} */
+/** @type {PageModule<Model>} */
 export const homePage = {
   title: () => 'Home',
   async load({ search }, signal) {
     const isAll = search.get('who') === 'all';
-    const model = /** @type {any} */ ({ cursor: -1, ...(await read(isAll, signal)) });
+    /** @type {Model} */
+    const model = { cursor: -1, ...(await read(isAll, signal)) };
     model.timer = setInterval(async () => {
       if (!isWatched()) return;
       Object.assign(model, await read(isAll, signal).catch(() => ({})));
@@ -273,8 +280,8 @@ function dueAt(at) {
 
 /** @param {Model} model */
 function nextSevenDays({ days }) {
-  const sum = (/** @type {string} */ key) =>
-    days.reduce((/** @type {number} */ n, /** @type {Item} */ d) => n + d[key], 0);
+  const sum = (/** @type {'value' | 'sends' | 'tasks'} */ key) =>
+    days.reduce((n, d) => n + d[key], 0);
   const counts = [
     plural(sum('sends'), '{n} email', '{n} emails'),
     plural(sum('tasks'), '{n} task', '{n} tasks'),
@@ -320,7 +327,7 @@ function firstSteps() {
 
 /** @param {Model} model */
 function nothingDue({ days }) {
-  const next = days.find((/** @type {Item} */ d) => d.value > 0);
+  const next = days.find((d) => d.value > 0);
   return html`<p class="soft">
     ${
       next

@@ -69,7 +69,7 @@ const undoState = (o) =>
       ? when(o.undoable_until)
       : soft('—');
 
-/** @type {PageModule} */
+/** @type {PageModule<{table: Table<Operation>}>} */
 export const operationsPage = {
   title: () => 'Operations',
   async load(_params, _signal, previous) {
@@ -77,6 +77,7 @@ export const operationsPage = {
       await previous.table.refresh();
       return previous;
     }
+    /** @type {{table: Table<Operation>}} */
     const model = {
       table: new Table({
         label: 'Operations',
@@ -101,7 +102,7 @@ export const operationsPage = {
           ),
         ],
         onLoad: async (page) => {
-          await readNames(/** @type {Operation[]} */ (page.data));
+          await readNames(page.data);
           model.table.draw();
           update();
         },
@@ -115,7 +116,7 @@ export const operationsPage = {
     return model;
   },
   close: (model) => model.table.close(),
-  keys: (model) => model.table.keys((/** @type {Operation} */ o) => go(`/operations/${o.id}`)),
+  keys: (model) => model.table.keys((o) => go(`/operations/${o.id}`)),
   view: ({ table }) =>
     html`<div class="page list-page">
       ${heading({
@@ -125,7 +126,12 @@ export const operationsPage = {
     </div>`,
 };
 
-/** @type {PageModule} */
+/**
+ * An operation, if it is kept, and the one that it undid.
+ * @typedef {{o: Operation | undefined, before: Operation | undefined}} Model
+ */
+
+/** @type {PageModule<Model>} */
 export const operationPage = {
   title: ({ o }) => (o ? titleOf(o) : 'Operation'),
   async load({ args, path }, signal) {
@@ -206,5 +212,5 @@ function details(o, before) {
   )}${kept.length > 0 && section('What stayed', sentences(kept))}${erasedOf(o)}${problemsOf(o)}`;
 }
 
-/** The facts that there are. @param {[string, any][]} all @returns {[string, any][]} */
+/** The facts that there are. @param {[string, unknown][]} all @returns {[string, unknown][]} */
 const facts = (all) => all.filter(([, value]) => value);

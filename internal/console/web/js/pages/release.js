@@ -1,14 +1,14 @@
 // @ts-check
 // Releasing a held campaign. The service says which choices it needs. None of them is made in
-// advance, because each decides
-// whether people get a message, and each says how many it concerns.
+// advance, because each decides whether people get a message, and each says how many it concerns.
 import { ApiError, post } from '../api.js';
 import { form } from '../components/dialog.js';
 import { html } from '../dom.js';
 import { plural } from '../text.js';
 
-/** @typedef {{value: string, text: (counts: Item) => string}} Choice */
-/** @typedef {{name: string, title: (counts: Item) => string, choices: Choice[]}} Question */
+/** @typedef {`/v1/campaigns/${string}/release`} ReleasePath */
+/** @typedef {{value: string, text: (counts: API['Released']) => string}} Choice */
+/** @typedef {{name: string, title: (counts: API['Released']) => string, choices: Choice[]}} Question */
 
 /**
  * What a release can decide. The counts of a title are those of the first choice.
@@ -44,7 +44,7 @@ const questions = [
     name: 'unknown',
     title: (n) =>
       plural(
-        n.may_duplicate ?? 0,
+        n.may_duplicate,
         'For {n} email nobody knows whether it arrived',
         'For {n} emails nobody knows whether they arrived',
       ),
@@ -53,7 +53,7 @@ const questions = [
         value: 'retry',
         text: (n) =>
           plural(
-            n.may_duplicate ?? 0,
+            n.may_duplicate,
             'Send {n} email again, which may then arrive twice',
             'Send {n} emails again, which may then arrive twice',
           ),
@@ -90,9 +90,9 @@ const questions = [
  * @returns {Promise<unknown>} null if it was not released
  */
 export async function release(campaign) {
-  const path = `/v1/campaigns/${campaign.id}/release`;
+  const path = /** @type {const} */ (`/v1/campaigns/${campaign.id}/release`);
   const asked = await required(path);
-  /** @type {Record<string, Item>} */
+  /** @type {Record<string, API['Released']>} */
   let counts = await count(path, asked, {});
   return form({
     title: `Release ${campaign.name}`,
@@ -116,7 +116,7 @@ export async function release(campaign) {
   });
 }
 
-/** The questions that the service wants answered. @param {string} path */
+/** The questions that the service wants answered. @param {ReleasePath} path */
 async function required(path) {
   try {
     await post(path, { dry_run: true });
@@ -131,15 +131,15 @@ async function required(path) {
 /**
  * What each choice does, given those that are made. Others count as the last choice, which sends
  * nothing.
- * @param {string} path
+ * @param {ReleasePath} path
  * @param {Question[]} asked
- * @param {Item} values
+ * @param {Values} values
  */
 async function count(path, asked, values) {
   const others = Object.fromEntries(
     asked.map(({ name, choices }) => [name, values[name] || choices.at(-1)?.value]),
   );
-  /** @type {Record<string, Item>} */
+  /** @type {Record<string, API['Released']>} */
   const counts = {};
   await Promise.all(
     asked.flatMap(({ name, choices }) =>
@@ -154,14 +154,14 @@ async function count(path, asked, values) {
 /**
  * The questions that matter after what was chosen: what begins again is not overdue any more.
  * @param {Question[]} asked
- * @param {Record<string, Item>} counts
+ * @param {Record<string, API['Released']>} counts
  */
 const shown = (asked, counts) =>
   asked.filter(({ name }) => name !== 'overdue' || counts['overdue send'].to_send > 0);
 
 /**
  * @param {Question} question
- * @param {Record<string, Item>} counts
+ * @param {Record<string, API['Released']>} counts
  * @param {string | undefined} chosen
  * @param {(value: string) => void} choose
  */

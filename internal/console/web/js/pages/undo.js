@@ -1,6 +1,6 @@
 // @ts-check
 // What operations did in words, how they are followed to their end, and their undo.
-import { ApiError, get, is, list, newKey, post } from '../api.js';
+import { ApiError, get, is, list, messageOf, newKey, post } from '../api.js';
 import { open } from '../components/dialog.js';
 import { button, failed, table, toast } from '../components/parts.js';
 import { html } from '../dom.js';
@@ -73,7 +73,7 @@ export const undoneNote = (o) =>
 
 /**
  * Why an undo leaves records as they are, or a new text people, one sentence for each reason.
- * @param {Item | null} kept
+ * @param {Record<string, number> | null} kept
  * @returns {string[]}
  */
 export function keptBecause(kept) {
@@ -117,7 +117,7 @@ export function keptBecause(kept) {
   ];
   return reasons
     .filter(([reason]) => kept?.[reason])
-    .map(([reason, one, other]) => plural(kept?.[reason], one, other));
+    .map(([reason, one, other]) => plural(kept?.[reason] ?? 0, one, other));
 }
 
 /** Sentences, one below the other. @param {string[]} lines */
@@ -266,7 +266,7 @@ async function tryUndo(id, isWanted) {
 export async function askUndo(o) {
   /** @type {Operation | undefined} */
   let trial;
-  /** @type {any} */
+  /** @type {unknown} */
   let problem;
   let redraw = () => {};
   let isOpen = true;
@@ -346,23 +346,24 @@ const forecast = ({ kind }, { undone, kept }) =>
 
 /**
  * Why an operation cannot be undone, with the one that comes first.
- * @param {any} error
+ * @param {unknown} error
  * @param {() => void} leave
  */
 function refusal(error, leave) {
-  const other = error instanceof ApiError && error.details[0]?.id;
+  const { code, details } = error instanceof ApiError ? error : { code: '', details: [] };
+  const other = details[0]?.id;
   const reason =
-    error.code === 'undo_conflict'
+    code === 'undo_conflict'
       ? 'The merged record was merged again or deleted since.'
-      : error.code === 'already_undone'
+      : code === 'already_undone'
         ? 'It was undone already.'
-        : error.message;
+        : messageOf(error);
   return html`<p class="notice bad" role="alert">
     ${reason}
     ${
       other &&
       html`<a href=${link(`/operations/${other}`)} @click=${leave}
-        >${error.code === 'undo_conflict' ? 'Undo this first' : 'Show the undo'}</a
+        >${code === 'undo_conflict' ? 'Undo this first' : 'Show the undo'}</a
       >`
     }
   </p>`;
