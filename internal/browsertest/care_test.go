@@ -147,7 +147,7 @@ func TestPreviewOfEverything(t *testing.T) {
 	b.expected = append(b.expected, "status of 422") // no estimate without an answer
 	b.signInAsNew()
 	b.visit("/market")
-	b.until(`document.querySelectorAll('.bars').length > 0 || document.body.innerText.includes('Catalogue')`)
+	b.until(`document.querySelectorAll('.bars').length > 0 || document.body.innerText.includes('Catalog')`)
 	b.click("button", "Prepare Preview")
 	b.shows("Prepare a Preview of all companies?")
 	b.click("dialog button", "Cancel")

@@ -31,7 +31,7 @@ func pagePaths(t *testing.T) map[string]string {
 	paths := map[string]string{
 		"home": "/", "market": "/market", "preview": "/previews/" + id("tam/previews"), "template": "/templates/" + id("sequence-templates"),
 		"new template": "/templates/new", "webhook": "/settings/webhooks/" + id("webhooks/subscriptions"), "nothing": "/contacts?q=nobodyhasthisname",
-		"companies": "/catalogue/companies", "people": "/catalogue/people", "previews": "/previews", "templates": "/templates", "outbox": "/outbox",
+		"companies": "/catalog/companies", "people": "/catalog/people", "previews": "/previews", "templates": "/templates", "outbox": "/outbox",
 		"deliveries": "/settings/webhooks/deliveries",
 		"settings":   "/settings", "filtered": "/contacts?f=title:contains:vp",
 		"imports": "/imports", "new import": "/imports/new", "import": "/imports/" + shared.someImport(t), "trash": "/settings/trash", "operations": "/operations", "operation": "/operations/" + id("operations"),
@@ -96,7 +96,7 @@ func TestWords(t *testing.T) {
 	b.signInAsNew()
 	for _, c := range [][3]string{
 		{"/settings/suppressions", "opted out", "opted_out"}, {"/settings/fields", "Any of several values", "Multi select"}, {"/tasks/" + task, "To-do", "Todo"},
-		{"/catalogue/people", "Company", "Company ID"}, {"/campaigns", "Template", "Template name"}, {"/nowhere", "This does not exist", "did not work"},
+		{"/catalog/people", "Company", "Company ID"}, {"/campaigns", "Template", "Template name"}, {"/nowhere", "This does not exist", "did not work"},
 	} {
 		b.visit(c[0])
 		b.until(fmt.Sprintf(`document.querySelector('main').innerText.includes(%s)`, quote(c[1])))
@@ -104,9 +104,9 @@ func TestWords(t *testing.T) {
 			t.Errorf("%s shows %q", c[0], c[2])
 		}
 	}
-	b.visit("/catalogue/companies")
+	b.visit("/catalog/companies")
 	b.click(".tabs a", "People")
-	b.until(`document.querySelector('h1').innerText.startsWith('People of the catalogue') && document.querySelector('.tabs [aria-current=page]').innerText === 'People'`)
+	b.until(`document.querySelector('h1').innerText.startsWith('People of the catalog') && document.querySelector('.tabs [aria-current=page]').innerText === 'People'`)
 }
 
 // hostile is text that would run a script or break the page if it became markup anywhere.

@@ -107,7 +107,7 @@ func TestPageModule(t *testing.T) {
 	}
 	for address, want := range map[string]string{
 		"": "home", "/": "home", "/contacts": "list", "/contacts/": "list", "/contacts/1": "record", "/contacts/duplicates": "clean",
-		"/catalogue/people": "list", "/settings": "settings", "/settings/users": "settings", "/settings/trash": "clean",
+		"/catalog/people": "list", "/settings": "settings", "/settings/users": "settings", "/settings/trash": "clean",
 		"/settings/webhooks/1": "settings", "/imports/new": "imports", "/previews/1": "market",
 		"/nothing": "", "/contacts/1/2": "", "/contacts//": "list",
 	} {

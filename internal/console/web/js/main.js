@@ -35,7 +35,7 @@ const navigation = [
     [
       ['New market', '/market'],
       ['Previews', '/previews'],
-      ['Catalogue', '/catalogue/companies'],
+      ['Catalog', '/catalog/companies'],
     ],
   ],
   [

@@ -22,7 +22,7 @@ import { open } from './dialog.js';
 export function showPalette(pages, actions) {
   const targets = [
     ...pages,
-    ['People of the catalogue', '/catalogue/people'],
+    ['People of the catalog', '/catalog/people'],
     ...sections.map(([name, title]) => [`Settings: ${title}`, `/settings/${name}`]),
   ];
   /** @type {Palette} */

@@ -54,8 +54,7 @@ export const groupsHeading = (model) =>
     note: plural(model.total, '{n} group that may be the same', '{n} groups that may be the same'),
     actions:
       may('write') &&
-      model.total > 0 &&
-      button('Merge all from 90%…', () => mergeAll(model), 'primary'),
+      (model.total > 0 ? button('Merge all from 90%…', () => mergeAll(model), 'primary') : null),
   });
 
 /** The links and rows of the groups. @param {Groups} model */

@@ -23,9 +23,9 @@ const kind = (entity, title, one, columns, empty, more) => ({
 });
 
 /** @type {[string, string][]} */
-const catalogue = [
-  ['Companies', '/catalogue/companies'],
-  ['People', '/catalogue/people'],
+const catalog = [
+  ['Companies', '/catalog/companies'],
+  ['People', '/catalog/people'],
 ];
 
 /** @type {Record<string, Entity>} */
@@ -103,24 +103,24 @@ export const entities = {
   ),
   companies: kind(
     'companies',
-    'Companies of the catalogue',
+    'Companies of the catalog',
     'company',
     ['name', 'industry', 'employee_count', 'country', 'website', 'founded_year'],
-    'The catalogue is empty. The operator fills it with: prospector catalog import.',
+    'The catalog is empty. The operator fills it with: prospector catalog import.',
     {
-      path: '/catalogue/companies',
+      path: '/catalog/companies',
       search: 'Search companies',
       href: '',
-      quick: catalogue,
+      quick: catalog,
     },
   ),
   people: kind(
     'people',
-    'People of the catalogue',
+    'People of the catalog',
     'person',
     ['name', 'title', 'seniority', 'department', 'company_id', 'location'],
-    'The catalogue has no people.',
-    { path: '/catalogue/people', search: 'Search people', href: '', quick: catalogue },
+    'The catalog has no people.',
+    { path: '/catalog/people', search: 'Search people', href: '', quick: catalog },
   ),
   campaigns: kind(
     'campaigns',

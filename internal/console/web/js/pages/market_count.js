@@ -28,7 +28,7 @@ export const countsOf = (model) =>
   }${
     model.funnel[0]?.value === 0 &&
     html`<p class="notice warn">
-      The catalogue is empty. The operator fills it with: prospector catalog import.
+      The catalog is empty. The operator fills it with: prospector catalog import.
     </p>`
   }
   ${
@@ -89,7 +89,7 @@ export async function count(model) {
   const { q } = model.view;
   const rules = selection(model.view).filters || [];
   const levels = [
-    { label: 'Catalogue', body: {} },
+    { label: 'Catalog', body: {} },
     ...rules.map((rule, i) => ({
       label: sentence(rule, model.schema.fields),
       body: { filters: rules.slice(0, i + 1) },
