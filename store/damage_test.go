@@ -440,7 +440,7 @@ func TestFlippedValue(t *testing.T) {
 	}
 	s = open(t, dir, Options{})
 	err = s.View(orgA, func(tx *Tx) error { _, err := people.Get(tx, d.ID); return err })
-	if !errors.Is(err, ErrDamaged) || fault.CodeOf(err) != fault.Internal || !strings.Contains(err.Error(), d.ID.String()) {
+	if !errors.Is(err, ErrDamaged) || fault.CodeOf(err) != fault.Damaged || !strings.Contains(err.Error(), d.ID.String()) {
 		t.Errorf("get: %v", err)
 	}
 	err = s.View(orgA, func(tx *Tx) error {

@@ -284,7 +284,7 @@ func TestPreviewList(t *testing.T) {
 		`{"sort": "updated_at"}`:                             "failed imported ready cancelled preparing",
 		`{"filters": [{"field": "status", "condition": "is", "value": ["READY", "FAILED"]}]}`:                        "ready imported failed",
 		`{"filters": [{"field": "status", "condition": "is_not", "value": "READY"}]}`:                                "preparing cancelled failed",
-		`{"filters": [{"field": "failure_reason", "condition": "is", "value": "catalogue_empty"}]}`:                    "failed",
+		`{"filters": [{"field": "failure_reason", "condition": "is", "value": "catalogue_empty"}]}`:                  "failed",
 		`{"filters": [{"field": "failure_reason", "condition": "is_empty"}]}`:                                        "preparing cancelled ready imported",
 		`{"filters": [{"field": "operation_id", "condition": "is_not_empty"}]}`:                                      "imported",
 		`{"filters": [{"field": "preview_id", "condition": "is", "value": ["<ready>", "<failed>"]}]}`:                "ready failed",
