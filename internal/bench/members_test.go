@@ -54,7 +54,7 @@ func BenchmarkMembers(b *testing.B) {
 			each = append(each, func() {
 				l.query(func(tx *store.Tx, _ *filter.CustomFields) (*filter.Plan, error) {
 					ids, err := sets.All(tx, owners[size])
-					return p.Within(ids), err
+					return p.Only(ids), err
 				})
 			})
 		}
