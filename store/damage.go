@@ -10,6 +10,16 @@ import (
 	"github.com/google/uuid"
 )
 
+// What is damaged is found and repaired in several places:
+//
+//	damage.go          turns panics of bbolt and faults of memory into errors
+//	damaged_record.go  records that cannot be read: the error, which are known, and their deletion
+//	damaged_entry.go   parts, jobs, tombstones and chunks of sets
+//	damaged_log.go     entries of change logs
+//	lost.go            what a rebuild of the file could not save
+//	scrub.go           reads everything once a day
+//	pages.go, rebuild.go  tell package repair about buckets, and put the rebuilt file in place
+
 // ErrDamaged is wrapped by every error about a file that does not contain what was written to it.
 var ErrDamaged = errors.New("the store is damaged")
 

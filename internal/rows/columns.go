@@ -27,7 +27,8 @@ type Fields[T any] struct {
 	IsReadOnly func(name string) bool
 }
 
-// Columns maps the columns of a table to fields.
+// Columns maps the columns of a table to fields. It is used in this order: NewColumns, Check, Survey of the whole table if
+// NeedsSurvey and the Questions that it leaves, then Read of each row.
 type Columns[T targeting] struct {
 	fields    Fields[T]
 	mapping   map[string]string

@@ -9,7 +9,9 @@
 //
 //	advance.go     the job that finds what is due in an organization
 //	send.go        takes a slot of the sender, composes the message and claims it for the dispatcher
-//	dispatcher.go  hands claimed messages to the transport after the commit, and collects the results
+//	dispatcher.go  hands claimed messages to connections after the commit
+//	connection.go  hands them to the transport, one after the other, each once batch.go has marked it as sending
+//	batch.go       stores what begins and what has ended in an organization, in one transaction
 //	results.go     stores the results and continues the sequences
 //
 // backoff.go delays sending while the mail server has problems. recovery.go handles messages that
