@@ -56,10 +56,8 @@ func (e *DamagedRecord) As(target any) bool {
 	return ok
 }
 
-// IsGone reports whether a record does not exist or cannot be read.
-func IsGone(err error) bool {
-	return errors.Is(err, ErrDamaged) || fault.CodeOf(err) == fault.NotFound
-}
+// IsGone reports whether a record does not exist or is damaged.
+func IsGone(err error) bool { return IsDamagedRecord(err) || fault.CodeOf(err) == fault.NotFound }
 
 // ExceptDamaged returns nil for the damage of a single record, for who goes on without it.
 func ExceptDamaged(err error) error {

@@ -70,7 +70,7 @@ func (e *Erasures) runJob(ctx context.Context, job store.Job) error {
 		}
 	}
 	var refused *fault.Error
-	if err != nil && !errors.As(err, &refused) {
+	if err != nil && (store.IsDamagedRecord(err) || !errors.As(err, &refused)) { // it goes on once the record is repaired
 		return err
 	}
 	return e.Store.Update(ctx, job.Org, w.by, func(tx *store.Tx) error {

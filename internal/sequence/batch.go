@@ -173,7 +173,7 @@ func (x *engineTx) markSending(handovers []*handover) error {
 	for _, h := range handovers {
 		h.isAgreed = false // the store may retry the transaction
 		wanted, err := x.engine.isWantedIn(x.tx, h.outgoing)
-		if store.IsGone(err) { // its sequence is damaged or was erased, and the other messages go on
+		if isUnreadable(err) { // its sequence is damaged or was erased, and the other messages go on
 			continue
 		}
 		if err != nil {

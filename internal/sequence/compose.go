@@ -6,7 +6,6 @@ import (
 	"prospector/internal/address"
 	"prospector/internal/shape"
 	"prospector/internal/template"
-	"prospector/store"
 )
 
 // composition is the text of an email, and the thread that it belongs to.
@@ -78,7 +77,7 @@ func (r *sequenceRun) leaveThreadOfOtherSender(thread *template.Thread, from *se
 		return nil
 	}
 	doc, err := r.x.engine.messages.Get(r.x.tx, last)
-	if store.IsGone(err) {
+	if isUnreadable(err) {
 		return nil
 	}
 	if err == nil && address.Key(doc.Record.From) != address.Key(from.address.Email) {

@@ -177,7 +177,7 @@ func (x *engineTx) saveCounters() error {
 		if c.newcomers() == c.shown {
 			continue
 		}
-		if err := x.engine.outreach.SetNewcomers(x.tx, id, c.newcomers()); err != nil && !store.IsGone(err) {
+		if err := x.engine.outreach.SetNewcomers(x.tx, id, c.newcomers()); err != nil && !isUnreadable(err) {
 			return err
 		}
 	}
@@ -218,7 +218,7 @@ func (e *Engine) verifyCounters(tx *store.Tx, report store.Report) error {
 				return err
 			}
 			e.counters.Put(tx, campaign, 0, body)
-			if err := e.outreach.SetNewcomers(tx, campaign, want.newcomers()); err != nil && !store.IsGone(err) {
+			if err := e.outreach.SetNewcomers(tx, campaign, want.newcomers()); err != nil && !isUnreadable(err) {
 				return err
 			}
 		}

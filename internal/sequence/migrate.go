@@ -108,7 +108,7 @@ func (x *engineTx) checkTransports() error {
 		return err
 	}
 	for _, id := range ids {
-		if err := x.checkTransport(id); err != nil && !store.IsGone(err) { // a damaged campaign does not send
+		if err := x.checkTransport(id); err != nil && !isUnreadable(err) { // a damaged campaign does not send
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
 
@@ -18,7 +19,7 @@ func (e *Engine) forEachOrganization(ctx context.Context, do ...func(context.Con
 	for _, org := range orgs {
 		for _, f := range do {
 			err := f(ctx, org)
-			if store.IsGone(err) { // the other organizations go on
+			if isUnreadable(err) { // the other organizations go on
 				e.Options.Log.Error("sequences of an organization were not recovered, because a record is damaged or missing",
 					"organization", org, "error", err)
 				continue
@@ -30,6 +31,10 @@ func (e *Engine) forEachOrganization(ctx context.Context, do ...func(context.Con
 	}
 	return nil
 }
+
+// isUnreadable reports whether a record does not exist although a key names it, or cannot be read because of any damage, also
+// that of a page: the other sequences go on.
+func isUnreadable(err error) bool { return errors.Is(err, store.ErrDamaged) || store.IsGone(err) }
 
 // recoverOrganization marks messages whose content was being handed over as unknown, because they
 // may have been delivered, and queues the others again. It then schedules the advance job: the
@@ -67,7 +72,7 @@ func (e *Engine) interruptedMessages(tx *store.Tx) (results []result, err error)
 		}
 		for _, id := range ids {
 			doc, err := e.messages.Get(tx, id)
-			if store.IsGone(err) {
+			if isUnreadable(err) {
 				continue // it is not sent either
 			}
 			if err != nil {

@@ -58,7 +58,7 @@ func (e *Engine) runReopenJob(ctx context.Context, job store.Job) error {
 		return x.rejoin(work.Campaign, contact)
 	}, func(tx *store.Tx, job uuid.UUID) error {
 		err := e.outreach.EndReopen(tx, work.Campaign, job)
-		if err != nil && !store.IsGone(err) {
+		if err != nil && !isUnreadable(err) {
 			return err
 		}
 		if err := e.advanceNow(tx); err != nil {

@@ -205,7 +205,7 @@ func (r *sequenceRun) reopenTask(i int) error {
 	h := &r.s.History[i]
 	tasks := r.x.engine.crm.Tasks
 	doc, err := tasks.Get(r.x.tx, h.TaskID.UUID)
-	if store.IsGone(err) {
+	if isUnreadable(err) {
 		h.TaskID = uuid.NullUUID{}
 		return nil
 	}

@@ -55,7 +55,7 @@ func (e *Engine) PlanRestart(tx *store.Tx, campaign uuid.UUID, ids []uuid.UUID) 
 	x := e.newEngineTx(tx)
 	for _, id := range ids {
 		r, err := x.load(store.Doc[Sequence]{ID: id})
-		if store.IsGone(err) {
+		if isUnreadable(err) {
 			continue
 		}
 		if err != nil {
@@ -142,7 +142,7 @@ func (e *Engine) drain(ctx context.Context, job store.Job, do func(*engineTx, uu
 	return e.store.Update(ctx, job.Org, store.Actor{Operation: job.Kind}, func(tx *store.Tx) error {
 		err := e.withEngine(tx, func(x *engineTx) error {
 			for _, id := range ids[:n] {
-				if err := do(x, id); err != nil && !store.IsGone(err) { // the others go on
+				if err := do(x, id); err != nil && !isUnreadable(err) { // the others go on
 					return err
 				}
 			}

@@ -22,7 +22,7 @@ const maxRetrying = 24 * time.Hour
 func (x *engineTx) storeResults(results []result) error {
 	for _, res := range results {
 		doc, err := x.engine.messages.Reload(x.tx, res.message)
-		if store.IsGone(err) { // it is damaged, or the organization was replaced
+		if isUnreadable(err) { // it is damaged, or the organization was replaced
 			continue
 		}
 		if err != nil {

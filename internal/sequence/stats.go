@@ -55,7 +55,7 @@ func (e *Engine) Stats(tx *store.Tx, campaign uuid.UUID) (s CampaignStats, err e
 		MessagesSent: c.Sent, MessagesCaptured: c.Captured, MessagesFailed: c.Failed, TasksOpen: c.OpenTasks,
 	}
 	t, err := e.outreach.Templates.Get(tx, doc.Record.TemplateID.UUID)
-	if err != nil && !store.IsGone(err) {
+	if err != nil && !isUnreadable(err) {
 		return s, err
 	}
 	for _, step := range t.Record.Steps { // in addition to the steps of versions that sequences started with

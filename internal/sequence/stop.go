@@ -86,7 +86,7 @@ func (r *sequenceRun) cancelOpenTasks() error {
 	tasks := r.x.engine.crm.Tasks
 	for _, id := range r.cancelTasks {
 		doc, err := tasks.Get(r.x.tx, id)
-		if store.IsGone(err) {
+		if isUnreadable(err) {
 			continue
 		}
 		if err != nil {

@@ -57,7 +57,7 @@ func (e *Engine) runPendingStopJobs(ctx context.Context, org uuid.UUID) error {
 		}
 		for _, id := range unpackIDs(pending) {
 			job, err := tx.Job(id)
-			if store.IsGone(err) { // it is damaged, or a repair of the store removed it
+			if isUnreadable(err) { // it is damaged, or a repair of the store removed it
 				job, err = checkAllJob(org, id)
 			}
 			if err != nil {

@@ -172,7 +172,7 @@ func (e *Engine) Unsubscription(token string) (u Unsubscription, err error) {
 // merged into.
 func (e *Engine) recipientOf(tx *store.Tx, ids linkIDs) (contact uuid.UUID, address string, err error) {
 	m, err := e.messages.Get(tx, ids.message)
-	if err == nil || ids.contact == uuid.Nil || !store.IsGone(err) {
+	if err == nil || ids.contact == uuid.Nil || !isUnreadable(err) {
 		return m.Record.ContactID, m.Record.To, err
 	}
 	if contact, _, err = e.crm.Contacts.Survivor(tx, ids.contact); err != nil {
@@ -197,7 +197,7 @@ func (e *Engine) Unsubscribe(ctx context.Context, token string, actor store.Acto
 		if err != nil {
 			return err
 		}
-		if err := e.crm.OptOut(tx, contact); err != nil && !store.IsGone(err) {
+		if err := e.crm.OptOut(tx, contact); err != nil && !isUnreadable(err) {
 			return err
 		}
 		if address == "" { // of a contact without one

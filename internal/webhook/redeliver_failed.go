@@ -30,11 +30,10 @@ func (w *Webhooks) RedeliverFailed(tx *store.Tx, subscription uuid.UUID, in Rede
 	if _, err := w.mustBeActive(tx, subscription); err != nil {
 		return Redelivered{}, err
 	}
-	all, err := w.givenUp(tx, subscription, in)
+	now, all, err := w.givenUp(tx, subscription, in)
 	if err != nil {
 		return Redelivered{}, err
 	}
-	now := all[:min(len(all), maxRedelivered)]
 	for i := range now {
 		if in.DryRun {
 			break
@@ -43,11 +42,11 @@ func (w *Webhooks) RedeliverFailed(tx *store.Tx, subscription uuid.UUID, in Rede
 			return Redelivered{}, err
 		}
 	}
-	return Redelivered{Queued: len(now), Remaining: len(all) - len(now)}, nil
+	return Redelivered{Queued: len(now), Remaining: all - len(now)}, nil
 }
 
-// givenUp returns the last attempts of events that are no longer tried, oldest first.
-func (w *Webhooks) givenUp(tx *store.Tx, subscription uuid.UUID, in RedeliverFailedBody) (last []Attempt, err error) {
+// givenUp returns the last attempts of events that are no longer tried, oldest first and at most maxRedelivered of all.
+func (w *Webhooks) givenUp(tx *store.Tx, subscription uuid.UUID, in RedeliverFailedBody) (last []Attempt, all int, err error) {
 	var ids []uuid.UUID
 	err = w.attempts.Range(tx, byFailed, dueKey(subscription, max(0, in.Since.Milli())), func(key []byte, id uuid.UUID) bool {
 		if uuid.UUID(key[:16]) != subscription {
@@ -57,7 +56,7 @@ func (w *Webhooks) givenUp(tx *store.Tx, subscription uuid.UUID, in RedeliverFai
 		return true
 	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	err = w.attempts.Each(tx, ids, func(d store.Doc[Attempt]) error {
 		a := d.Record
@@ -65,10 +64,13 @@ func (w *Webhooks) givenUp(tx *store.Tx, subscription uuid.UUID, in RedeliverFai
 			return nil
 		}
 		later, err := w.later(tx, &a)
-		if err == nil && later == 0 {
+		if err != nil || later > 0 {
+			return err
+		}
+		if all++; all <= maxRedelivered {
 			last = append(last, a)
 		}
-		return err
+		return nil
 	})
-	return last, err
+	return last, all, err
 }
