@@ -212,19 +212,35 @@ func (b *tab) clickIn(row, selector, text string) {
 	b.hit(fmt.Sprintf(`[...[...document.querySelectorAll('main tr, main li, .popover .item')].find((r) => r.checkVisibility() && r.innerText.includes(%s)).querySelectorAll(%s)].find((e) => (e.innerText || e.getAttribute('aria-label') || '').includes(%s))`, quote(row), quote(selector), quote(text)))
 }
 
-// hit clicks on the element of an expression with the mouse.
+// hit clicks on the element of an expression with the mouse. If the page moves under the pointer, the click reaches nothing and is made again.
 func (b *tab) hit(element string) {
 	b.t.Helper()
-	b.until(fmt.Sprintf(`(() => {
-		const e = %s; if (!e || e.disabled) return false;
-		e.scrollIntoView({ block: 'center', inline: 'nearest' });
-		const r = e.getBoundingClientRect(), at = [r.x + r.width / 2, r.y + r.height / 2], last = window.clickAt;
-		window.clickAt = at;
-		const hit = document.elementFromPoint(...at);
-		return String(at) === String(last) && (e.contains(hit) || hit?.contains(e)); })()`, element))
-	at := eval[[]float64](b, `(() => { const at = window.clickAt; delete window.clickAt; return at; })()`)
-	b.run(chromedp.MouseClickXY(at[0], at[1]))
 	b.clicks++
+	for range 5 {
+		b.until(fmt.Sprintf(`(() => {
+			const e = %s; if (!e || e.disabled) return false;
+			e.scrollIntoView({ block: 'center', inline: 'nearest' });
+			const r = e.getBoundingClientRect(), at = [r.x + r.width / 2, r.y + r.height / 2], last = window.clickAt;
+			window.clickAt = at;
+			const hit = document.elementFromPoint(...at);
+			if (String(at) !== String(last) || !(e.contains(hit) || hit?.contains(e))) return false;
+			window.missed = false;
+			const events = ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click'];
+			const guard = (event) => {
+				if (event.type === 'pointerdown') window.missed = event.target !== hit && !e.contains(event.target);
+				if (window.missed) { event.preventDefault(); event.stopImmediatePropagation(); }
+				if (!window.missed || event.type === 'click') events.forEach((type) => removeEventListener(type, guard, true));
+			};
+			events.forEach((type) => addEventListener(type, guard, true));
+			return true; })()`, element))
+		at := eval[[]float64](b, `(() => { const at = window.clickAt; delete window.clickAt; return at; })()`)
+		b.run(chromedp.MouseClickXY(at[0], at[1]))
+		var missed bool
+		if err := chromedp.Run(b.ctx, chromedp.Evaluate(`Boolean(window.missed)`, &missed)); err != nil || !missed {
+			return // an error says that the click has opened another document
+		}
+	}
+	b.t.Fatalf("at %d px, the page moves under the pointer: %s", b.width, element)
 }
 
 // keys types into what has the focus.

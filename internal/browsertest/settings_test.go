@@ -288,6 +288,7 @@ func TestWebhook(t *testing.T) {
 		if body := <-received; !strings.Contains(body, "webhook.test") {
 			t.Errorf("received %s", body)
 		}
+		b.until(`[...document.querySelectorAll('main td .status')].filter((e) => e.innerText.includes('Succeeded')).length === 2`)
 		at := eval[string](b, `location.pathname.replace('/app', '')`)
 		b.click(".tabs a", "Filter and export")
 		b.until(`document.querySelector('h1').innerText.startsWith('Deliveries')`)

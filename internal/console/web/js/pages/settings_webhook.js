@@ -136,4 +136,5 @@ async function redeliverFailed(path) {
     return;
   await post(`${path}/redeliver-failed`, { since });
   await reload();
+  later();
 }
