@@ -59,7 +59,7 @@ func newMetrics(a *API) *metrics {
 		ConstLabels: prometheus.Labels{"version": a.Version, "go": runtime.Version()},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.requests, m.inFlight, m.rateLimited, m.keysRejected, build, newCollector(a),
+	m.registry.MustRegister(m.requests, m.inFlight, m.rateLimited, m.keysRejected, build, &collector{a},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -224,19 +224,22 @@ func (b *tab) hit(element string) {
 			window.clickAt = at;
 			const hit = document.elementFromPoint(...at);
 			if (String(at) !== String(last) || !(e.contains(hit) || hit?.contains(e))) return false;
-			window.missed = false;
 			const events = ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click'];
 			const guard = (event) => {
 				if (event.type === 'pointerdown') window.missed = event.target !== hit && !e.contains(event.target);
 				if (window.missed) { event.preventDefault(); event.stopImmediatePropagation(); }
-				if (!window.missed || event.type === 'click') events.forEach((type) => removeEventListener(type, guard, true));
 			};
 			events.forEach((type) => addEventListener(type, guard, true));
+			window.unguard = () => {
+				events.forEach((type) => removeEventListener(type, guard, true));
+				const { missed } = window; delete window.missed;
+				return Boolean(missed);
+			};
 			return true; })()`, element))
 		at := eval[[]float64](b, `(() => { const at = window.clickAt; delete window.clickAt; return at; })()`)
 		b.run(chromedp.MouseClickXY(at[0], at[1]))
 		var missed bool
-		if err := chromedp.Run(b.ctx, chromedp.Evaluate(`Boolean(window.missed)`, &missed)); err != nil || !missed {
+		if err := chromedp.Run(b.ctx, chromedp.Evaluate(`window.unguard()`, &missed)); err != nil || !missed {
 			return // an error says that the click has opened another document
 		}
 	}

@@ -211,7 +211,7 @@ func TestReleaseUnknown(t *testing.T) {
 	shared = mailing
 	b.signInAsNew()
 	var people []any
-	for i := range 6 {
+	for i := range 5 { // so many unknown messages hold a campaign; with a sixth person Release would ask about an overdue step, too
 		people = append(people, shared.create(t, "/v1/contacts", map[string]any{"first_name": "Uma", "email": fmt.Sprintf("uma%d@unknown%d.example", i, i%3)}))
 	}
 	template := shared.create(t, "/v1/sequence-templates", map[string]any{"name": "Unknown", "steps": []any{map[string]any{"type": "auto_email", "index": 0, "title": "First", "subject": "Hello", "message": "Hello", "day": 0, "hour": 0}}})

@@ -98,7 +98,7 @@ func TestLeftAudience(t *testing.T) {
 			}
 		}
 	}
-	wait(func(s map[string]any) bool { return s["next_due_at"] != nil }) // a step that waits is skipped
+	wait(func(s map[string]any) bool { return s["status"] == "active" })
 	shared.call(t, http.MethodPatch, "/v1/contacts/"+contact, map[string]any{"title": "Somebody else"})
 	wait(func(s map[string]any) bool { return s["reason"] == "left_audience" })
 	b.ready("/contacts/" + contact)
