@@ -32,7 +32,7 @@ test: ## run all tests
 	go test -vet off -ldflags -w -timeout 20m ./...
 
 # The packages whose tests need no store, server or process.
-FAST = ./internal/address ./internal/duplicate ./internal/fault ./internal/filter ./internal/mail ./internal/match ./internal/password \
+FAST = ./internal/address ./internal/duplicate ./internal/egress ./internal/fault ./internal/filter ./internal/mail ./internal/match ./internal/password \
 	./internal/planner ./internal/rows ./internal/shape ./internal/template ./internal/turn
 test-fast: ## run the tests of the packages that compute and store nothing, in less than a minute
 	go test -vet off -ldflags -w $(FAST)
@@ -59,10 +59,14 @@ vuln: ## look for known vulnerabilities in what the program calls, if the databa
 	@if out=$$(go tool -modfile=.ci/tools/go.mod govulncheck ./... 2>&1); then echo "$$out"; \
 		else echo "$$out"; echo "$$out" | grep -q 'fetching vulnerabilities' && echo "the database of vulnerabilities cannot be reached, so nothing was looked for"; fi
 
-cover: ## run all tests and write the coverage to cover.html
-	go test -coverpkg ./... -coverprofile cover.out ./...
-	go tool cover -html cover.out -o cover.html
-	go tool cover -func cover.out | tail -1
+# The counters are in all packages, so that they are built once and not for each package again.
+COVER ?= ./...
+cover: ## print how much of each package, or of those in COVER, its own tests cover
+	@profile=$$(mktemp) && for p in $$(go list $(COVER) | grep -v 'prospector$$\|test$$'); do \
+		go test -vet off -ldflags -w -timeout 30m -coverpkg ./... -coverprofile $$profile $$p >$$profile.log || { cat $$profile.log; exit 1; }; \
+		awk -v p=$$p/ 'index($$1, p) == 1 && substr($$1, length(p) + 1) !~ "/" { all += $$2; if ($$3 > 0) covered += $$2 } \
+			END { if (all > 0) printf "%5.1f %%  %s\n", 100 * covered / all, p }' $$profile; \
+	done; rm -f $$profile $$profile.log
 
 client: ## generate a Go client and, if npm is installed, a TypeScript client from the API document, and run them
 	cd internal/clienttest && go test -count 1 -v -run TestClients .
@@ -102,7 +106,7 @@ fuzz: ## run each fuzz test for FUZZ_TIME
 	go test ./internal/filter -run '^$$' -fuzz FuzzCompile -fuzztime $(FUZZ_TIME)
 	go test ./index -run '^$$' -fuzz FuzzAgreement -fuzztime $(FUZZ_TIME)
 	go test ./internal/research/openai -run '^$$' -fuzz FuzzAnswer -fuzztime $(FUZZ_TIME)
-	go test ./internal/webhook -run '^$$' -fuzz FuzzCheckURL -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
+	go test ./internal/egress -run '^$$' -fuzz FuzzCheckURL -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
 	go test ./internal/planner -run '^$$' -fuzz FuzzPlan -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
 	go test ./internal/mail -run '^$$' -fuzz FuzzMessage -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
 

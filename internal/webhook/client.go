@@ -18,6 +18,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
+	"prospector/internal/egress"
 	"prospector/store"
 )
 
@@ -38,8 +39,8 @@ const (
 
 // newClient returns the client for deliveries. It keeps no cookies, follows no redirects, uses no
 // proxy, and dials only addresses that the policy allows.
-func newClient(g addressPolicy, perHost int, opt Options) *http.Client {
-	dialer := &net.Dialer{ControlContext: g.control, Resolver: opt.Resolver}
+func newClient(g egress.Policy, perHost int, opt Options) *http.Client {
+	dialer := &net.Dialer{ControlContext: g.Control, Resolver: opt.Resolver}
 	return &http.Client{
 		Transport: &http.Transport{
 			DialContext:            dialer.DialContext,

@@ -19,6 +19,9 @@ import (
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"prospector/internal/egress"
+	"prospector/internal/egress/dnstest"
 )
 
 func TestRetryAfterHeader(t *testing.T) {
@@ -70,7 +73,7 @@ func TestFailureClasses(t *testing.T) {
 		err  error
 		want failureClass
 	}{
-		{on, errBlocked, dnsFailure}, {on, op("dial", errBlocked), dnsFailure}, {late, op("dial", errBlocked), dnsFailure},
+		{on, egress.ErrBlocked, dnsFailure}, {on, op("dial", egress.ErrBlocked), dnsFailure}, {late, op("dial", egress.ErrBlocked), dnsFailure},
 		{on, call(syscall.ECONNREFUSED), connectFailure}, {on, call(syscall.ECONNRESET), connectFailure}, {on, call(syscall.EHOSTUNREACH), connectFailure},
 		{on, call(syscall.ENETUNREACH), connectFailure}, {on, call(syscall.EPIPE), connectFailure}, {on, call(syscall.ETIMEDOUT), timeoutFailure},
 		{on, io.EOF, connectFailure}, {on, io.ErrUnexpectedEOF, connectFailure}, {on, errors.New("malformed HTTP response"), connectFailure},
@@ -109,7 +112,7 @@ func TestFailureClasses(t *testing.T) {
 
 // The client uses no proxy and no cookies, adds no headers and follows no redirects.
 func TestClientIsBare(t *testing.T) {
-	c := newClient(addressPolicy{allowPrivate: true}, 4, Options{})
+	c := newClient(egress.Policy{AllowPrivate: true}, 4, Options{})
 	transport := c.Transport.(*http.Transport)
 	if c.Jar != nil || transport.Proxy != nil || !transport.DisableCompression || transport.TLSClientConfig.InsecureSkipVerify {
 		t.Errorf("client is %+v with %+v", c, transport)
@@ -137,7 +140,7 @@ func TestClientFailures(t *testing.T) {
 	}
 	for _, c := range []struct {
 		host   string
-		answer answers
+		answer dnstest.Answers
 		roots  *x509.CertPool
 		want   failureClass
 	}{
@@ -146,7 +149,7 @@ func TestClientFailures(t *testing.T) {
 		{"another.example", here, trusted, tlsFailure},
 		{"example.com", here, x509.NewCertPool(), tlsFailure},
 	} {
-		client := newClient(addressPolicy{allowPrivate: true}, 1, Options{Resolver: resolver(t, c.answer), RootCAs: c.roots})
+		client := newClient(egress.Policy{AllowPrivate: true}, 1, Options{Resolver: dnstest.Resolver(t, c.answer), RootCAs: c.roots})
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+c.host+":"+port, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"prospector/internal/egress"
 	"prospector/internal/shape"
 )
 
@@ -61,7 +62,7 @@ func classifyError(ctx context.Context, err error) failureClass {
 	var lookup *net.DNSError
 	var slow net.Error
 	switch {
-	case errors.Is(err, errBlocked):
+	case errors.Is(err, egress.ErrBlocked):
 		return dnsFailure
 	case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOBUFS):
 		return localFailure

@@ -81,7 +81,7 @@ func (w *Webhooks) subscriptionRules() record.Rules[Subscription] {
 
 func (w *Webhooks) checkSubscription(tx *store.Tx, before, s *Subscription, p *fault.Problems) error {
 	if before == nil || before.URL != s.URL {
-		if wrong := w.addresses.checkURL(s.URL); wrong != "" && !p.Has("url") {
+		if wrong := w.addresses.CheckURL(s.URL); wrong != "" && !p.Has("url") {
 			p.Invalid("url", "%s", wrong)
 		}
 	}

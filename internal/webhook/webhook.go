@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/index"
+	"prospector/internal/egress"
 	"prospector/internal/record"
 	"prospector/internal/worker"
 	"prospector/store"
@@ -57,7 +58,7 @@ type Webhooks struct {
 	Options
 
 	store      *store.Store
-	addresses  addressPolicy
+	addresses  egress.Policy
 	settings   store.Counter // changes when a subscription changes, except its health
 	active     *store.Derived[subscribersByTrigger]
 	newEvents  *store.Table[newEvent]
@@ -79,7 +80,7 @@ func New(st *store.Store, set *record.Set, sources []store.Source, opt Options) 
 	w := &Webhooks{
 		Options:    opt,
 		store:      st,
-		addresses:  addressPolicy{allowPrivate: opt.AllowPrivateNetworks},
+		addresses:  egress.Policy{AllowPrivate: opt.AllowPrivateNetworks},
 		settings:   store.NewCounter("webhook_settings"),
 		newEvents:  newEvents(),
 		deliveries: newDeliveries(),

@@ -1,4 +1,4 @@
-package webhook
+package egress
 
 import (
 	"encoding/binary"
@@ -12,18 +12,18 @@ type verdict int
 
 const (
 	open   verdict = iota // everyone
-	inside                // only with allowPrivate
+	inside                // only with AllowPrivate
 	never                 // nobody
 )
 
 func (v verdict) String() string { return [...]string{"open", "inside", "never"}[v] }
 
 // blocked is the result that a policy must have.
-func (v verdict) blocked(policy addressPolicy) bool {
-	return v == never || v == inside && !policy.allowPrivate
+func (v verdict) blocked(policy Policy) bool {
+	return v == never || v == inside && !policy.AllowPrivate
 }
 
-var policies = []addressPolicy{{}, {allowPrivate: true}}
+var policies = []Policy{{}, {AllowPrivate: true}}
 
 // ranges repeats the ranges of the policy independently, with their neighbors. A range of one
 // address is a metadata service or broadcast.
@@ -202,7 +202,7 @@ func TestAddressPolicyRanges(t *testing.T) {
 				network = "tcp4"
 			}
 			address := netip.AddrPortFrom(c.addr, 443).String()
-			if err := policy.control(t.Context(), network, address, nil); (err == errBlocked) != c.is.blocked(policy) {
+			if err := policy.Control(t.Context(), network, address, nil); (err == ErrBlocked) != c.is.blocked(policy) {
 				t.Errorf("%+v: %s is %s, but control returns %v", policy, address, c.is, err)
 			}
 		}
@@ -221,7 +221,7 @@ func TestAddressPolicyInsideRanges(t *testing.T) {
 		low, size := binary.BigEndian.Uint32(b[:]), uint64(1)<<(32-prefix.Bits())
 		for part := range uint64(16) {
 			binary.BigEndian.PutUint32(b[:], low+uint32(size*part/16))
-			if addr := netip.AddrFrom4(b); !(addressPolicy{}).blocks(addr) {
+			if addr := netip.AddrFrom4(b); !(Policy{}).blocks(addr) {
 				t.Errorf("%s of %s is allowed", addr, r.prefix)
 			}
 		}
@@ -235,7 +235,7 @@ func TestAddressPolicyBlocksInvalidAddresses(t *testing.T) {
 		{"unix", "/run/docker.sock"}, {"unix", "8.8.8.8:80"}, {"udp4", "8.8.8.8:53"}, {"ip4", "8.8.8.8"}, {"", "8.8.8.8:80"},
 	} {
 		for _, policy := range policies {
-			if err := policy.control(t.Context(), c.network, c.address, nil); err != errBlocked {
+			if err := policy.Control(t.Context(), c.network, c.address, nil); err != ErrBlocked {
 				t.Errorf("%+v: %s %q: %v", policy, c.network, c.address, err)
 			}
 		}

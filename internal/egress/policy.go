@@ -1,4 +1,6 @@
-package webhook
+// Package egress decides which addresses the service may call when somebody else has chosen the host: users choose URLs and
+// servers that the service calls from its own network, and could reach through it what only the service can reach.
+package egress
 
 import (
 	"context"
@@ -8,13 +10,11 @@ import (
 	"syscall"
 )
 
-// errBlocked reports that a URL resolves to an address that the server does not call.
-var errBlocked = errors.New("address not allowed")
+// ErrBlocked reports that a URL resolves to an address that the server does not call.
+var ErrBlocked = errors.New("address not allowed")
 
-// addressPolicy decides which addresses may be dialed. Subscribers choose URLs that the server
-// calls from its own network. Without the policy they could reach hosts that only the server can
-// reach.
-type addressPolicy struct{ allowPrivate bool }
+// Policy decides which addresses may be dialed: public ones or, with AllowPrivate, those of private networks, too.
+type Policy struct{ AllowPrivate bool }
 
 // metadata lists the addresses at which clouds serve the credentials of a machine. No setting
 // allows them.
@@ -83,8 +83,8 @@ var (
 
 // blocks reports whether addr may not be dialed. An address that embeds others is blocked if any of
 // them is.
-func (p addressPolicy) blocks(addr netip.Addr) bool {
-	if !addr.IsValid() || addr.Zone() != "" && !p.allowPrivate {
+func (p Policy) blocks(addr netip.Addr) bool {
+	if !addr.IsValid() || addr.Zone() != "" && !p.AllowPrivate {
 		return true
 	}
 	addr = addr.WithZone("").Unmap()
@@ -95,7 +95,7 @@ func (p addressPolicy) blocks(addr netip.Addr) bool {
 	if nat64.Contains(addr) || teredo.Contains(addr) {
 		return false
 	}
-	return !p.allowPrivate && anyContains(private, addr)
+	return !p.AllowPrivate && anyContains(private, addr)
 }
 
 // embedded returns the IPv4 addresses that a translator or a tunnel may take addr for.
@@ -125,13 +125,13 @@ func embedded(addr netip.Addr) []netip.Addr {
 	return found
 }
 
-// control implements net.Dialer.ControlContext. It checks every address right before it is dialed,
-// after name resolution, and returns errBlocked for addresses that the policy blocks. An earlier
+// Control implements net.Dialer.ControlContext. It checks every address right before it is dialed,
+// after name resolution, and returns ErrBlocked for addresses that the policy blocks. An earlier
 // lookup of the name is irrelevant.
-func (p addressPolicy) control(_ context.Context, network, address string, _ syscall.RawConn) error {
+func (p Policy) Control(_ context.Context, network, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || network != "tcp4" && network != "tcp6" || p.blocks(to.Addr()) {
-		return errBlocked
+		return ErrBlocked
 	}
 	return nil
 }

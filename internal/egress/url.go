@@ -1,4 +1,4 @@
-package webhook
+package egress
 
 import (
 	"fmt"
@@ -20,10 +20,10 @@ const maxURLLength = 2000
 var loopbackNames = []string{"localhost", "localhost4", "localhost6", "ip6-localhost", "ip6-loopback",
 	"localhost.localdomain", "localhost4.localdomain4", "localhost6.localdomain6"}
 
-// checkURL returns what is wrong with the URL of a subscription, or "". The host need not resolve
+// CheckURL returns what is wrong with a URL that the service is to call, or "". The host need not resolve
 // yet. A host that is an address, in any spelling that some client would accept as one, is checked
-// here, so that the subscriber learns of the problem at once. The check does not replace control.
-func (p addressPolicy) checkURL(text string) string {
+// here, so that the user learns of the problem at once. The check does not replace Control.
+func (p Policy) CheckURL(text string) string {
 	switch {
 	case utf8.RuneCountInString(text) > maxURLLength:
 		return fmt.Sprintf("must be at most %d characters, not %d", maxURLLength, utf8.RuneCountInString(text))
@@ -34,9 +34,9 @@ func (p addressPolicy) checkURL(text string) string {
 	}
 	u, err := url.Parse(text)
 	switch {
-	case p.allowPrivate && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == ""):
+	case p.AllowPrivate && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == ""):
 		return "must be an http or https URL such as http://127.0.0.1:8080/in"
-	case err != nil || !p.allowPrivate && u.Scheme != "https" || u.Hostname() == "":
+	case err != nil || !p.AllowPrivate && u.Scheme != "https" || u.Hostname() == "":
 		return "must be an https URL such as https://hooks.example.com/in"
 	case u.User != nil:
 		return "must not contain a user name or password"
@@ -53,7 +53,7 @@ func (p addressPolicy) checkURL(text string) string {
 }
 
 // checkHost checks the host of a URL, without brackets and port.
-func (p addressPolicy) checkHost(host string) string {
+func (p Policy) checkHost(host string) string {
 	if strings.Contains(host, ":") {
 		addr, err := netip.ParseAddr(host)
 		if err != nil || strings.ContainsFunc(addr.Zone(), func(r rune) bool { return !isHostChar(r) && r != '.' }) {
@@ -93,7 +93,7 @@ const notFourNumbers = "must write an IPv4 address as four decimal numbers separ
 // checkName checks a host name in ASCII and lower case. Some clients take a name whose last label
 // is a number for an IPv4 address (127.1, 0x7f.1, 0177.0.0.1, 2130706433). No registered name ends
 // so, and only the plain spelling of an address is accepted.
-func (p addressPolicy) checkName(name string) string {
+func (p Policy) checkName(name string) string {
 	if isNumeric(lastLabel(name)) {
 		addr, err := netip.ParseAddr(name)
 		if err != nil {
@@ -101,7 +101,7 @@ func (p addressPolicy) checkName(name string) string {
 		}
 		return p.checkAddr(addr)
 	}
-	if isLoopbackName(name) && !p.allowPrivate {
+	if isLoopbackName(name) && !p.AllowPrivate {
 		return notPublic
 	}
 	bare := strings.TrimSuffix(name, ".")
@@ -118,11 +118,11 @@ func (p addressPolicy) checkName(name string) string {
 
 const notPublic = "must not be a loopback, private, link-local or other special-purpose address"
 
-func (p addressPolicy) checkAddr(addr netip.Addr) string {
+func (p Policy) checkAddr(addr netip.Addr) string {
 	switch {
 	case !p.blocks(addr):
 		return ""
-	case p.allowPrivate:
+	case p.AllowPrivate:
 		return "must not be the address of a cloud metadata service, nor a multicast or broadcast address"
 	}
 	return notPublic

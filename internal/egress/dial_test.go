@@ -1,4 +1,4 @@
-package webhook
+package egress
 
 import (
 	"context"
@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"prospector/internal/egress/dnstest"
 )
 
 // canary is a server on the loopback addresses of this machine that must not be reached.
@@ -68,57 +70,6 @@ func listenBoth() (four, six net.Listener, err error) {
 	return four, six, nil
 }
 
-// answers returns what a name resolves to in the nth query of a type, from 0.
-type answers func(t dnsmessage.Type, nth int) []string
-
-// resolver returns a resolver that queries a test server on loopback, which answers for every name.
-func resolver(t *testing.T, answer answers) *net.Resolver {
-	t.Helper()
-	server, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var done sync.WaitGroup
-	done.Go(func() { serveDNS(server, answer) })
-	t.Cleanup(func() { server.Close(); done.Wait() })
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "udp4", server.LocalAddr().String())
-	}}
-}
-
-func serveDNS(server net.PacketConn, answer answers) {
-	asked := map[dnsmessage.Type]int{}
-	buffer := make([]byte, 4096)
-	for {
-		n, from, err := server.ReadFrom(buffer)
-		if err != nil {
-			return
-		}
-		var query dnsmessage.Message
-		if query.Unpack(buffer[:n]) != nil || len(query.Questions) != 1 {
-			continue
-		}
-		q := query.Questions[0]
-		reply := dnsmessage.Message{
-			Header:    dnsmessage.Header{ID: query.ID, Response: true, Authoritative: true, RecursionAvailable: true},
-			Questions: query.Questions,
-		}
-		for _, text := range answer(q.Type, asked[q.Type]) {
-			addr := netip.MustParseAddr(text)
-			var body dnsmessage.ResourceBody = &dnsmessage.AAAAResource{AAAA: addr.As16()}
-			if q.Type == dnsmessage.TypeA {
-				body = &dnsmessage.AResource{A: addr.As4()}
-			}
-			header := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}
-			reply.Answers = append(reply.Answers, dnsmessage.Resource{Header: header, Body: body})
-		}
-		asked[q.Type]++
-		if packed, err := reply.Pack(); err == nil {
-			server.WriteTo(packed, from)
-		}
-	}
-}
-
 // errAway replaces a connection to another machine.
 var errAway = errors.New("not in a test")
 
@@ -132,10 +83,10 @@ type caller struct {
 	blocked []string // addresses that the policy blocked
 }
 
-func newCaller(policy addressPolicy, r *net.Resolver) *caller {
+func newCaller(policy Policy, r *net.Resolver) *caller {
 	c := &caller{}
 	c.dialer = net.Dialer{Timeout: time.Minute, Resolver: r, ControlContext: func(ctx context.Context, network, address string, raw syscall.RawConn) error {
-		err := policy.control(ctx, network, address, raw)
+		err := policy.Control(ctx, network, address, raw)
 		to, _ := netip.ParseAddrPort(address)
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -160,7 +111,7 @@ func (c *caller) seen() (dialed, blocked []string) {
 	return slices.Clone(c.dialed), slices.Clone(c.blocked)
 }
 
-// get returns an error unless the canary answers.
+// get returns an error unless the canary dnstest.Answers.
 func (c *caller) get(ctx context.Context, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader("{}"))
 	if err != nil {
@@ -185,8 +136,8 @@ func everyLoopback(t dnsmessage.Type, _ int) []string {
 
 func TestAddressPolicyDialsNoLoopback(t *testing.T) {
 	canary := newCanary(t)
-	names := resolver(t, everyLoopback)
-	strict := newCaller(addressPolicy{}, names)
+	names := dnstest.Resolver(t, everyLoopback)
+	strict := newCaller(Policy{}, names)
 	cases := slices.Concat(loopbacks, spellings(netip.MustParseAddr("127.0.0.1"), inside), spellings(netip.MustParseAddr("127.255.255.254"), inside),
 		spellings(netip.MustParseAddr("0.0.0.0"), inside), []spelled{{"hooks.example.com", open}, {"127.0.0.1.nip.io", open}, {"intranet", open}})
 	blocked := 0
@@ -195,7 +146,7 @@ func TestAddressPolicyDialsNoLoopback(t *testing.T) {
 		if err == nil {
 			t.Errorf("%q: called", c.host)
 		}
-		if errors.Is(err, errBlocked) {
+		if errors.Is(err, ErrBlocked) {
 			blocked++
 		}
 		// The same for a client that extracts the host in another way.
@@ -217,7 +168,7 @@ func TestAddressPolicyDialsNoLoopback(t *testing.T) {
 	t.Logf("%d spellings, %d blocked when dialled, the others not understood", len(cases), blocked)
 
 	// The canary can be reached. It accepts connections in order, so it has seen all earlier ones.
-	lax := newCaller(addressPolicy{allowPrivate: true}, names)
+	lax := newCaller(Policy{AllowPrivate: true}, names)
 	plain := []string{"127.0.0.1", "localhost", "０.０.０.０", "127。0。0。1", "0.0.0.0", "[::ffff:127.0.0.1]", "hooks.example.com"}
 	if canary.six {
 		plain = append(plain, "[::1]", "[::]", "[::1%25lo]")
@@ -234,8 +185,8 @@ func TestAddressPolicyDialsNoLoopback(t *testing.T) {
 
 func TestAddressPolicyRebinding(t *testing.T) {
 	const public = "93.184.216.34"
-	// only answers one type, the nth question with the nth list and the last one from then on.
-	only := func(which dnsmessage.Type, lists ...[]string) answers {
+	// only dnstest.Answers one type, the nth question with the nth list and the last one from then on.
+	only := func(which dnsmessage.Type, lists ...[]string) dnstest.Answers {
 		return func(t dnsmessage.Type, nth int) []string {
 			if t != which {
 				return nil
@@ -243,7 +194,7 @@ func TestAddressPolicyRebinding(t *testing.T) {
 			return lists[min(nth, len(lists)-1)]
 		}
 	}
-	both := func(a, aaaa []string) answers {
+	both := func(a, aaaa []string) dnstest.Answers {
 		return func(t dnsmessage.Type, _ int) []string {
 			if t == dnsmessage.TypeA {
 				return a
@@ -253,7 +204,7 @@ func TestAddressPolicyRebinding(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		answer answers
+		answer dnstest.Answers
 		target string // as it is dialed
 		never  bool   // blocked even with private networks allowed
 		six    bool   // dialed only on machines with IPv6
@@ -278,11 +229,11 @@ func TestAddressPolicyRebinding(t *testing.T) {
 			}
 			url := "http://rebind.example:" + canary.port + "/"
 			for _, policy := range policies {
-				if wrong := policy.checkURL("https://rebind.example/"); wrong != "" {
-					t.Fatalf("checkURL: %s", wrong)
+				if wrong := policy.CheckURL("https://rebind.example/"); wrong != "" {
+					t.Fatalf("CheckURL: %s", wrong)
 				}
-				caller := newCaller(policy, resolver(t, c.answer))
-				wantBlocked := !policy.allowPrivate || c.never
+				caller := newCaller(policy, dnstest.Resolver(t, c.answer))
+				wantBlocked := !policy.AllowPrivate || c.never
 				reached := 0
 				for range 4 {
 					if caller.get(t.Context(), url) == nil {

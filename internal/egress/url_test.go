@@ -1,4 +1,4 @@
-package webhook
+package egress
 
 import (
 	"encoding/binary"
@@ -150,14 +150,14 @@ func TestCheckURLHosts(t *testing.T) {
 		seen[c.is]++
 		for _, policy := range policies {
 			schemes := []string{"https"}
-			if policy.allowPrivate {
+			if policy.AllowPrivate {
 				schemes = append(schemes, "http")
 			}
 			for _, scheme := range schemes {
 				for _, rest := range []string{"", "/", ":8443/in?a=b"} {
 					text := scheme + "://" + c.host + rest
-					if wrong := policy.checkURL(text); (wrong != "") != c.is.blocked(policy) {
-						t.Errorf("%+v: %q is %s, but checkURL returns %q", policy, text, c.is, wrong)
+					if wrong := policy.CheckURL(text); (wrong != "") != c.is.blocked(policy) {
+						t.Errorf("%+v: %q is %s, but CheckURL returns %q", policy, text, c.is, wrong)
 					}
 				}
 			}
@@ -205,10 +205,10 @@ func TestCheckURLMessages(t *testing.T) {
 		{home + "\x00", blanks, blanks}, {home + "\x7f", blanks, blanks}, {home + "\u0085", blanks, blanks}, {home + "\u00a0", blanks, blanks},
 		{home + "\u2028", blanks, blanks}, {home + "\u3000", blanks, blanks}, {home + "\xff", blanks, blanks},
 	} {
-		if got := (addressPolicy{}).checkURL(c.text); got != c.strict {
+		if got := (Policy{}).CheckURL(c.text); got != c.strict {
 			t.Errorf("%q: %q, want %q", c.text, got, c.strict)
 		}
-		if got := (addressPolicy{allowPrivate: true}).checkURL(c.text); got != c.lax {
+		if got := (Policy{AllowPrivate: true}).CheckURL(c.text); got != c.lax {
 			t.Errorf("%q, private networks allowed: %q, want %q", c.text, got, c.lax)
 		}
 	}
@@ -234,7 +234,7 @@ func aton(host string) (netip.Addr, bool) {
 	return netip.AddrFrom4(b), true
 }
 
-// checkURL accepts no URL whose host is a blocked address, neither for net/http nor for a client
+// CheckURL accepts no URL whose host is a blocked address, neither for net/http nor for a client
 // that parses hosts like inet_aton.
 func FuzzCheckURL(f *testing.F) {
 	for _, c := range slices.Concat(loopbacks, others, spellings(netip.MustParseAddr("127.0.0.1"), inside)) {
@@ -243,7 +243,7 @@ func FuzzCheckURL(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, policy := range policies {
-			if policy.checkURL(text) != "" {
+			if policy.CheckURL(text) != "" {
 				continue
 			}
 			u, err := url.Parse(text)
