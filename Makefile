@@ -125,4 +125,4 @@ ci: ## run what CI runs
 	.ci/run
 
 clean: ## remove the binary, the data of the demo, the coverage and the pictures for review
-	rm -rf prospector demo-data cover.out cover.html screenshots
+	rm -rf prospector demo-data screenshots
