@@ -4,7 +4,7 @@ import { ApiError, hooks, messageOf } from '../api.js';
 import { html, keyed, render } from '../dom.js';
 import { dateTime, words } from '../format.js';
 import { link } from '../router.js';
-import { update } from '../state.js';
+import { may, update } from '../state.js';
 import { number, plural } from '../text.js';
 
 /**
@@ -84,23 +84,31 @@ export const table = (heads, rows) =>
   </div>`;
 
 /**
- * The top of a page: where it belongs, its name, a line about it, and what can be done.
- * @param {{up?: [string, string], title: unknown, note?: unknown, actions?: unknown}} o
+ * The top of a page: where it belongs, its name, a line about it, and what can be done by whom.
+ * @param {{
+ *   up?: [string, string],
+ *   title: unknown,
+ *   note?: unknown,
+ *   actions?: unknown,
+ *   needs?: Parameters<typeof may>[0],
+ * }} o
  */
-export const heading = ({ up, title, note, actions }) =>
-  html`<header class="heading">
+export function heading({ up, title, note, actions, needs }) {
+  const isAllowed = !needs || may(needs);
+  return html`<header class="heading">
     <div class="grow">
       ${up && html`<a class="small" href=${link(up[0])}>‹ ${up[1]}</a>`}
       <h1 tabindex="-1" dir="auto">${title}</h1>
       ${note && html`<p class="soft" dir="auto">${note}</p>`}${
-        actions === false &&
+        !isAllowed &&
         html`<p class="soft">
           Your access lets you read this but not change it. Ask an admin for more.
         </p>`
       }
     </div>
-    <div class="buttons">${actions}</div>
+    <div class="buttons">${isAllowed && actions}</div>
   </header>`;
+}
 
 /** @param {unknown} text */
 export const soft = (text) => html`<span class="soft">${text}</span>`;

@@ -123,15 +123,14 @@ function audienceView(model) {
     ${heading({
       up: ['/audiences', 'Audiences'],
       title: html`${a.name} <span class="soft">${number(a.contact_count)}</span>`,
-      actions:
-        may('write') &&
-        html` ${button('History', () =>
-          openHistory('audiences', a.name, model.path),
-        )}${button('Rename…', () => rename(model))}${button(
-          a.status === 'active' ? 'Archive' : 'Activate',
-          () => setStatus(model, a.status === 'active' ? 'archived' : 'active'),
-        )}
-        ${button('Delete…', () => deleteAudience(model), 'danger')}`,
+      needs: 'write',
+      actions: html` ${button('History', () =>
+        openHistory('audiences', a.name, model.path),
+      )}${button('Rename…', () => rename(model))}${button(
+        a.status === 'active' ? 'Archive' : 'Activate',
+        () => setStatus(model, a.status === 'active' ? 'archived' : 'active'),
+      )}
+      ${button('Delete…', () => deleteAudience(model), 'danger')}`,
     })}
     <p class="chips">
       <span class="soft"

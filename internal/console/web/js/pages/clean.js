@@ -4,7 +4,7 @@ import { knownName, nameOf, resolveAll } from '../components/field.js';
 import { button, empty, failed, heading, selected, tabs, when } from '../components/parts.js';
 import { column, Table } from '../components/table.js';
 import { html } from '../dom.js';
-import { may, update } from '../state.js';
+import { update } from '../state.js';
 import { plural } from '../text.js';
 import { groupsHeading, readGroups, shown } from './duplicates.js';
 import { entities, namesOf } from './entities.js';
@@ -36,7 +36,7 @@ export const duplicatesPage = {
           ? html`${heading({
               up: [model.kind.path, model.kind.title],
               title: 'Merge',
-              actions: may('write') && null,
+              needs: 'write',
             })}
             ${compare(model)}`
           : html`${groupsHeading(model)} ${shown(model)}`

@@ -52,9 +52,8 @@ export const groupsHeading = (model) =>
     up: [model.kind.path, model.kind.title],
     title: 'Duplicates',
     note: plural(model.total, '{n} group that may be the same', '{n} groups that may be the same'),
-    actions:
-      may('write') &&
-      (model.total > 0 ? button('Merge all from 90%…', () => mergeAll(model), 'primary') : null),
+    needs: 'write',
+    actions: model.total > 0 && button('Merge all from 90%…', () => mergeAll(model), 'primary'),
   });
 
 /** The links and rows of the groups. @param {Groups} model */

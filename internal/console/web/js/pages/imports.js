@@ -95,7 +95,7 @@ export const newImportPage = {
         up: ['/imports', 'Imports'],
         title: `Import ${kinds[entity].title.toLowerCase()}`,
         note: file && about(file, inspection),
-        actions: may('write') && '',
+        needs: 'write',
       })}
       ${
         may('write') &&

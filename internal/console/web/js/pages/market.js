@@ -9,7 +9,6 @@ import { followPreview } from '../foot.js';
 import { dateTime } from '../format.js';
 import { decode } from '../query.js';
 import { link } from '../router.js';
-import { may } from '../state.js';
 import { number, plural } from '../text.js';
 import { changed, count, countsOf, firstOf, prepare } from './market_count.js';
 import { companiesOf, peopleOf, questionOf } from './market_rules.js';
@@ -78,7 +77,8 @@ export const marketPage = {
                 ? ` · research of at most ${number(model.estimate.companies)}`
                 : '')
             : '\u00a0',
-        actions: may('write') && button('Prepare Preview', () => prepare(model), 'primary'),
+        needs: 'write',
+        actions: button('Prepare Preview', () => prepare(model), 'primary'),
       })}
       <div class="two">
         <div class="section">
@@ -159,16 +159,15 @@ export const previewPage = {
         up: ['/previews', 'Previews'],
         title: html`Preview <span class="soft">${dateTime(p.created_at)}</span>`,
         note: marketText(p, model.schema.fields),
-        actions:
-          may('write') &&
-          html` ${
-            p.status !== 'PREPARING' && button('Delete…', () => deletePreview(model), 'danger')
-          }
-          ${
-            ready &&
-            !p.operation_id &&
-            button(`${importOf(ready)}…`, () => take(model, ready), 'primary')
-          }`,
+        needs: 'write',
+        actions: html` ${
+          p.status !== 'PREPARING' && button('Delete…', () => deletePreview(model), 'danger')
+        }
+        ${
+          ready &&
+          !p.operation_id &&
+          button(`${importOf(ready)}…`, () => take(model, ready), 'primary')
+        }`,
       })}
       ${previewNotices(model)}
       ${

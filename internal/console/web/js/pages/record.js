@@ -8,7 +8,7 @@ import { button, heading, section, soft } from '../components/parts.js';
 import { html, keyed } from '../dom.js';
 import { words } from '../format.js';
 import { go, link } from '../router.js';
-import { may, origin } from '../state.js';
+import { origin } from '../state.js';
 import { number } from '../text.js';
 import { deleteUsed } from '../uses.js';
 import { entities } from './entities.js';
@@ -166,17 +166,16 @@ function view(model) {
       ],
       title: nameOf(record),
       note: subtitle,
-      actions:
-        may('write') &&
-        html` ${
-          kind.entity === 'tasks' &&
-          record.status === 'open' &&
-          button('Done', () => save(model, 'status', 'completed'), 'primary')
-        }
-        ${isContact && button('Replied…', () => replied(model))}${
-          isContact && !record.do_not_contact && button('Opt out…', () => optOut(model))
-        }
-        ${button('Delete…', () => deleteRecord(model), 'danger')}`,
+      needs: 'write',
+      actions: html` ${
+        kind.entity === 'tasks' &&
+        record.status === 'open' &&
+        button('Done', () => save(model, 'status', 'completed'), 'primary')
+      }
+      ${isContact && button('Replied…', () => replied(model))}${
+        isContact && !record.do_not_contact && button('Opt out…', () => optOut(model))
+      }
+      ${button('Delete…', () => deleteRecord(model), 'danger')}`,
     })}
     ${
       record.do_not_contact &&

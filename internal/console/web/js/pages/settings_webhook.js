@@ -28,7 +28,8 @@ export function webhookView({ path, subscription: s, attempts, filter }) {
       up: ['/settings/webhooks', 'Webhooks'],
       title: s.url,
       note: html`${status(s.status)} ${s.triggers.join(', ')}`,
-      actions: may('admin') && webhookActions(path, s),
+      needs: 'admin',
+      actions: webhookActions(path, s),
     })}
     ${s.disabled_reason && html`<p class="notice bad">Disabled: ${why(s.disabled_reason)}.</p>`}
     ${

@@ -96,7 +96,8 @@ function view(model) {
       up: ['/templates', 'Templates'],
       title: x.name || 'New template',
       note: model.isNew ? '' : usedBy(model.campaigns),
-      actions: may('write') && headingActions(model),
+      needs: 'write',
+      actions: headingActions(model),
     })}
     ${model.problem && html`<p class="notice bad" role="alert">${model.problem}</p>`}
     ${x.steps.length === 0 ? start(model) : content(model)}
