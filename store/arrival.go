@@ -100,12 +100,12 @@ func (s *Store) AbandonArrivals(ctx context.Context) error {
 
 // abandonArrivals removes the organizations whose marks begin with a prefix.
 func (s *Store) abandonArrivals(ctx context.Context, prefix []byte) error {
-	var marks [][]byte
-	err := s.View(uuid.Nil, func(tx *Tx) error {
-		return tx.look(metaShared, prefix, within(prefix, func(key, _ []byte) (bool, error) {
+	marks, err := Read(s, uuid.Nil, func(tx *Tx) (marks [][]byte, err error) {
+		err = tx.scan(metaShared, prefix, within(prefix, func(key, _ []byte) (bool, error) {
 			marks = append(marks, bytes.Clone(key))
 			return true, nil
 		}))
+		return marks, err
 	})
 	if err != nil || len(marks) == 0 {
 		return err

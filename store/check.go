@@ -55,7 +55,7 @@ func (tx *Tx) verifyShared(report Report) error {
 	}
 	for _, name := range globalBuckets(tx.btx) {
 		bucket := sharedPrefix + name
-		err := tx.scan(bucket, nil, func(k, v []byte) (bool, error) {
+		err := tx.scanWhileWriting(bucket, nil, func(k, v []byte) (bool, error) {
 			if len(v) != 32 || orgs.Bucket(v[:16]) == nil {
 				report(tx.forget(bucket, k), "%s: the key %x belongs to an organization that does not exist", name, k)
 			}
@@ -71,7 +71,7 @@ func (tx *Tx) verifyShared(report Report) error {
 // verifyMarks reports marks of incomplete records that belong to no organization.
 func (tx *Tx) verifyMarks(report Report) error {
 	orgs := tx.btx.Bucket(orgsBucket)
-	return tx.scan(incompleteShared, nil, func(k, _ []byte) (bool, error) {
+	return tx.scanWhileWriting(incompleteShared, nil, func(k, _ []byte) (bool, error) {
 		if len(k) <= 16 || orgs.Bucket(k[:16]) == nil {
 			report(tx.forget(incompleteShared, k), "incomplete records: the key %x names no organization", k)
 		}
@@ -82,7 +82,7 @@ func (tx *Tx) verifyMarks(report Report) error {
 // verifyQueue reports the queue entries that belong to no job. Entries of unreadable jobs are kept
 // because they may be right.
 func (tx *Tx) verifyQueue(report Report) error {
-	return tx.scan(dueShared, nil, func(k, _ []byte) (bool, error) {
+	return tx.scanWhileWriting(dueShared, nil, func(k, _ []byte) (bool, error) {
 		if len(k) != dueKeySize {
 			report(tx.forget(dueShared, k), "jobs: the queue entry %x does not belong to a job", k)
 			return true, nil
@@ -98,25 +98,20 @@ func (tx *Tx) verifyQueue(report Report) error {
 
 // verifyJobs reports the jobs of an organization that are missing in the queue.
 func (tx *Tx) verifyJobs(of *Tx, report Report) error {
-	return of.scan(jobsBucket, nil, func(k, _ []byte) (bool, error) {
-		if len(k) != 16 {
-			report(false, "organization %s: the key %x is not the id of a job", of.org, k)
-			return true, nil
-		}
-		j, err := of.Job(uuid.UUID(k))
+	return of.walkJobs(func(j Job, err error) error {
 		if err != nil {
 			report(false, "organization %s: %v", of.org, err)
-			return true, nil
+			return nil
 		}
 		if tx.get(dueShared, j.dueKey()) != nil {
-			return true, nil
+			return nil
 		}
 		repaired := tx.repair(func() {
 			tx.put(dueShared, j.dueKey(), nil)
 			tx.enqueued = true
 		})
 		report(repaired, "organization %s: job %s is not in the queue", of.org, j.ID)
-		return true, nil
+		return nil
 	})
 }
 

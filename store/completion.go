@@ -74,7 +74,7 @@ func (s *Store) UseShapes(ctx context.Context, tables ...ShapedTable) error {
 				changed = append(changed, name)
 			}
 		}
-		return tx.look(incompleteShared, nil, func(_, _ []byte) (bool, error) {
+		return tx.scan(incompleteShared, nil, func(_, _ []byte) (bool, error) {
 			s.mayBeIncomplete.Store(true)
 			return false, nil
 		})
@@ -82,23 +82,14 @@ func (s *Store) UseShapes(ctx context.Context, tables ...ShapedTable) error {
 	if err != nil {
 		return err
 	}
-	if err := s.noteShapes(ctx, changed); err != nil {
-		return err
-	}
-	return s.useKeyVersions(ctx)
-}
-
-// noteShapes marks the records of tables with another shape.
-func (s *Store) noteShapes(ctx context.Context, changed []string) error {
-	if len(changed) == 0 {
-		return nil
-	}
-	slices.Sort(changed)
-	err := s.updateRaw(ctx, func(btx *bolt.Tx) error { return s.markIncomplete(btx, changed) })
-	if err == nil {
+	if len(changed) > 0 {
+		slices.Sort(changed)
+		if err := s.updateRaw(ctx, func(btx *bolt.Tx) error { return s.markIncomplete(btx, changed) }); err != nil {
+			return err
+		}
 		s.mayBeIncomplete.Store(true)
 	}
-	return err
+	return s.useKeyVersions(ctx)
 }
 
 // markIncomplete marks the records that every organization has in the tables, and notes the tables' new shapes.
@@ -179,7 +170,7 @@ func (tx *Tx) incompleteRange(table string) (*incompleteRange, error) {
 // incompleteTables returns the tables of the organization that are marked, in order.
 func (tx *Tx) incompleteTables() ([]string, error) {
 	var tables []string
-	err := tx.look(incompleteShared, tx.org[:], within(tx.org[:], func(k, _ []byte) (bool, error) {
+	err := tx.scan(incompleteShared, tx.org[:], within(tx.org[:], func(k, _ []byte) (bool, error) {
 		tables = append(tables, string(k[len(tx.org):]))
 		return true, nil
 	}))
@@ -196,11 +187,7 @@ const (
 // and removes each table's mark with the last of them. It continues where an earlier run was interrupted.
 func (s *Store) CompleteRecords(ctx context.Context, job Job) error {
 	for {
-		var tables []string
-		err := s.View(job.Org, func(tx *Tx) (err error) {
-			tables, err = tx.incompleteTables()
-			return err
-		})
+		tables, err := Read(s, job.Org, (*Tx).incompleteTables)
 		if err != nil {
 			return err
 		}
@@ -267,7 +254,7 @@ func (s *Store) completeTable(ctx context.Context, job Job, name string) error {
 // looked at, and whether there are more to look at. Records that cannot be read are left to Verify.
 func (tx *Tx) findIncomplete(t *table, at *incompleteRange) (ids []uuid.UUID, more bool, err error) {
 	looked := 0
-	err = tx.look(t.rec, at.After[:], func(k, v []byte) (bool, error) {
+	err = tx.scan(t.rec, at.After[:], func(k, v []byte) (bool, error) {
 		if len(k) != 16 || bytes.Equal(k, at.After[:]) {
 			return true, nil
 		}
@@ -314,14 +301,19 @@ func (t *table) complete(tx *Tx, id uuid.UUID) error {
 	return err
 }
 
+// withDefaults returns the public part of a record with the members that it lacks and whose default is not the zero value.
+func (t *table) withDefaults(public []byte) ([]byte, error) {
+	if t.shape == nil || t.shape.SetDefaults == nil {
+		return public, nil
+	}
+	return t.shape.SetDefaults(public)
+}
+
 // canonical returns the public part as a write of the same record would store it.
 func (t *table) canonical(public []byte) ([]byte, error) {
-	filled := public
-	if t.shape.SetDefaults != nil {
-		var err error
-		if filled, err = t.shape.SetDefaults(public); err != nil {
-			return nil, err
-		}
+	filled, err := t.withDefaults(public)
+	if err != nil {
+		return nil, err
 	}
 	rec := t.newRecord()
 	if err := jsonv2.Unmarshal(filled, rec); err != nil {

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,7 +16,7 @@ const maxMissingChanges = 1 << 20
 // DamagedChanges calls fn for each unreadable entry in the change logs of the organization.
 func (tx *Tx) DamagedChanges(fn func(table string, key, value []byte)) error {
 	for _, table := range bucketNames(tx.orgBkt, logSuffix) {
-		_, err := tx.readLog(table+logSuffix, func(key, value []byte) { fn(table, key, value) })
+		_, err := tx.readLog(table, func(key, value []byte) { fn(table, key, value) })
 		if err != nil && !errors.Is(err, errCounter) {
 			return err
 		}
@@ -31,10 +30,10 @@ func (tx *Tx) DamagedChanges(fn func(table string, key, value []byte)) error {
 func (tx *Tx) DropDamagedChanges() error {
 	for _, table := range bucketNames(tx.orgBkt, logSuffix) {
 		drop := func(key, _ []byte) { tx.delete(table+logSuffix, key) }
-		missing, err := tx.readLog(table+logSuffix, drop)
+		missing, err := tx.readLog(table, drop)
 		if errors.Is(err, errCounter) {
 			if err = tx.correctLog(table); err == nil {
-				missing, err = tx.readLog(table+logSuffix, drop)
+				missing, err = tx.readLog(table, drop)
 			}
 		}
 		if err != nil {
@@ -47,8 +46,6 @@ func (tx *Tx) DropDamagedChanges() error {
 	return nil
 }
 
-const logSuffix = ".log"
-
 // errCounter is the error of a change log whose counter or keys are damaged.
 var errCounter = fmt.Errorf("%w: the counter of a change log is wrong", ErrDamaged)
 
@@ -56,10 +53,11 @@ var errCounter = fmt.Errorf("%w: the counter of a change log is wrong", ErrDamag
 // an entry or a readable record has.
 func (tx *Tx) correctLog(table string) error {
 	log, last := table+logSuffix, uint64(0)
-	err := tx.deleteWhere(log, func(key, value []byte) bool {
-		c, err := tx.decodeChange(log, key, value)
-		last = max(last, c.Number)
-		return err != nil
+	err := tx.walkLog(table, nil, func(e logEntry) (bool, error) {
+		if last = max(last, e.Number); e.err != nil {
+			tx.delete(log, e.key)
+		}
+		return true, nil
 	})
 	if err == nil {
 		err = tx.eachWritten(table, func(_ uuid.UUID, number uint64) { last = max(last, number) })
@@ -70,8 +68,8 @@ func (tx *Tx) correctLog(table string) error {
 
 // eachWritten calls fn for the readable records of a table with the number of the change that wrote each.
 func (tx *Tx) eachWritten(table string, fn func(id uuid.UUID, number uint64)) error {
-	rec := table + ".rec"
-	return tx.look(rec, nil, func(key, value []byte) (bool, error) {
+	rec := table + recSuffix
+	return tx.scan(rec, nil, func(key, value []byte) (bool, error) {
 		if len(key) == 16 && tx.checkEntry(rec, key, value) == nil {
 			fn(uuid.UUID(key), changeOf(value))
 		}
@@ -79,34 +77,33 @@ func (tx *Tx) eachWritten(table string, fn func(id uuid.UUID, number uint64)) er
 	})
 }
 
-// readLog calls unreadable for each unreadable entry of a log. It returns the numbers for which the log
+// readLog calls unreadable for each unreadable entry of the change log of a table. It returns the numbers for which the log
 // has no readable entry, each with the time of the entry before it.
-func (tx *Tx) readLog(log string, unreadable func(key, value []byte)) (missing map[uint64]time.Time, err error) {
+func (tx *Tx) readLog(table string, unreadable func(key, value []byte)) (missing map[uint64]time.Time, err error) {
 	missing = map[uint64]time.Time{}
-	end, last, at := tx.sequence(log), uint64(0), time.Time{}
+	end, last, at := tx.LastChange(table), uint64(0), time.Time{}
 	miss := func(to uint64) error {
 		if to-last > maxMissingChanges {
-			return fmt.Errorf("%s: %w: %d entries are missing", log, errCounter, to-last)
+			return fmt.Errorf("%s.log: %w: %d entries are missing", table, errCounter, to-last)
 		}
 		for n := last + 1; n <= to; n++ {
 			missing[n] = at
 		}
 		return nil
 	}
-	err = tx.scan(log, nil, func(key, value []byte) (bool, error) {
-		c, err := tx.decodeChange(log, key, value)
-		if err == nil {
-			if last > 0 && c.Number > last {
-				err = miss(c.Number - 1)
+	err = tx.walkLog(table, nil, func(e logEntry) (_ bool, err error) {
+		if e.err == nil {
+			if last > 0 && e.Number > last {
+				err = miss(e.Number - 1)
 			}
-			last, at = c.Number, c.At
+			last, at = e.Number, e.At
 			return true, err
 		}
-		unreadable(key, value)
-		if len(key) != 8 {
+		unreadable(e.key, e.value)
+		if len(e.key) != 8 {
 			return true, nil
 		}
-		n := binary.BigEndian.Uint64(key)
+		n := binary.BigEndian.Uint64(e.key)
 		if n <= last || n > end {
 			return true, nil // the key itself is damaged
 		}
@@ -136,7 +133,7 @@ func (tx *Tx) replaceChanges(table string, missing map[uint64]time.Time) error {
 	if err != nil {
 		return err
 	}
-	err = tx.look(goneBucket(table), nil, func(key, value []byte) (bool, error) {
+	err = tx.scan(goneBucket(table), nil, func(key, value []byte) (bool, error) {
 		if len(key) == 16 && len(value) == 8 {
 			changes[binary.BigEndian.Uint64(value)] = Change{Op: Deleted, ID: uuid.UUID(key)}
 		}
@@ -157,23 +154,4 @@ func (tx *Tx) replaceChanges(table string, missing map[uint64]time.Time) error {
 		tx.putChange(table+logSuffix, c)
 	}
 	return nil
-}
-
-// Raw returns the stored bytes of a record, and its public part if it can be told apart without the
-// checksum. Either may be wrong: it is what can be saved of a damaged record.
-func (tx *Tx) Raw(table string, id uuid.UUID) (value, public []byte) {
-	value = tx.get(table+".rec", id[:])
-	if len(value) < valueHead+1 {
-		return value, nil
-	}
-	sealed := append([]byte(nil), value...)
-	if sealed[0] != valueFormat && sealed[0] != touchedFormat {
-		sealed[0] = valueFormat
-	}
-	place := tx.place(table+".rec", id[:])
-	binary.BigEndian.PutUint32(sealed[1:], crc32.Update(place, castagnoli, sealed[5:]))
-	if _, _, public, err := decodeValue(place, sealed); err == nil {
-		return value, public
-	}
-	return value, nil
 }

@@ -2,9 +2,11 @@ package store
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"slices"
 	"strings"
@@ -127,7 +129,7 @@ func (s *Store) DamagedRecords() int { return int(s.damaged.count.Load() + s.los
 // unreadable returns the error of reading an entry: a DamagedRecord, unless the cause is no damage. Damage is counted,
 // and logged when it is found the first time, unless a check finds it, which reports it itself.
 func (tx *Tx) unreadable(bucket string, key []byte, cause error) error {
-	table, isRecord := strings.CutSuffix(bucket, ".rec")
+	table, isRecord := strings.CutSuffix(bucket, recSuffix)
 	e := &DamagedRecord{Table: strings.TrimSuffix(strings.TrimSuffix(table, partSuffix), setSuffix), cause: cause}
 	copy(e.ID[:], key) // of a part or a chunk of a set, the key begins with the id of the record that it belongs to
 	isRecord = isRecord && len(key) == 16
@@ -167,7 +169,7 @@ func (s *Store) DamagedIDs(org uuid.UUID) map[string][]uuid.UUID {
 	defer s.damaged.mu.Unlock()
 	found := map[string][]uuid.UUID{}
 	for k := range s.damaged.known {
-		if table, isRecord := strings.CutSuffix(k.bucket, ".rec"); isRecord && k.org == org && len(k.key) == 16 {
+		if table, isRecord := strings.CutSuffix(k.bucket, recSuffix); isRecord && k.org == org && len(k.key) == 16 {
 			found[table] = append(found[table], uuid.UUID([]byte(k.key)))
 		}
 	}
@@ -186,7 +188,7 @@ func (t *AnyTable) HasDamaged(tx *Tx) bool {
 // DeleteDamaged deletes a record that cannot be read. The keys of the record are not known, so it reads
 // all keys of the table.
 func (tx *Tx) DeleteDamaged(table string, id uuid.UUID) error {
-	rec := table + ".rec"
+	rec := table + recSuffix
 	tx.delete(rec, id[:])
 	tx.setSequence(rec, max(tx.sequence(rec), 1)-1)
 	isOwn := func(key, value []byte) bool {
@@ -202,7 +204,7 @@ func (tx *Tx) DeleteDamaged(table string, id uuid.UUID) error {
 		return nil
 	}
 	prev := uint64(0)
-	if err := tx.eachChange(table, func(c Change) error {
+	if err := tx.readableChanges(table, func(c Change) error {
 		if c.ID == id {
 			prev = c.Number
 		}
@@ -228,27 +230,31 @@ func (tx *Tx) recordOf(key, value []byte) (id uuid.UUID, ok bool) {
 	return uuid.Nil, false
 }
 
-// keyBuckets returns the buckets of the unique and secondary keys of a table.
-func (tx *Tx) keyBuckets(table string) (buckets []string) {
-	for _, name := range bucketNames(tx.orgBkt, "") {
-		if strings.HasPrefix(name, table+".uniq.") || strings.HasPrefix(name, table+".key.") {
-			buckets = append(buckets, name)
-		}
-	}
-	for _, name := range globalBuckets(tx.btx) {
-		if strings.HasPrefix(name, globalPrefix+table+".") {
-			buckets = append(buckets, sharedPrefix+name)
-		}
-	}
-	return buckets
-}
-
 // deleteWhere deletes the entries of a bucket for which match returns true.
 func (tx *Tx) deleteWhere(bucket string, match func(key, value []byte) bool) error {
-	return tx.scan(bucket, nil, func(key, value []byte) (bool, error) {
+	return tx.scanWhileWriting(bucket, nil, func(key, value []byte) (bool, error) {
 		if match(key, value) {
 			tx.delete(bucket, key)
 		}
 		return true, nil
 	})
+}
+
+// Raw returns the stored bytes of a record, and its public part if it can be told apart without the
+// checksum. Either may be wrong: it is what can be saved of a damaged record.
+func (tx *Tx) Raw(table string, id uuid.UUID) (value, public []byte) {
+	value = tx.get(table+recSuffix, id[:])
+	if len(value) < valueHead+1 {
+		return value, nil
+	}
+	sealed := append([]byte(nil), value...)
+	if sealed[0] != valueFormat && sealed[0] != touchedFormat {
+		sealed[0] = valueFormat
+	}
+	placeSum := tx.placeSum(table+recSuffix, id[:])
+	binary.BigEndian.PutUint32(sealed[1:], crc32.Update(placeSum, castagnoli, sealed[5:]))
+	if _, _, public, err := decodeValue(placeSum, sealed); err == nil {
+		return value, public
+	}
+	return value, nil
 }

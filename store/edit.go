@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -25,23 +26,15 @@ const (
 // FindValues returns where the records, parts and jobs of an organization are stored that match, and the changes with
 // values that match. Damaged values are passed as they are.
 func (s *Store) FindValues(ctx context.Context, org uuid.UUID, matches func(value []byte) bool) (found []Place, err error) {
-	var buckets []string
-	err = s.View(org, func(tx *Tx) error {
-		buckets = bucketNames(tx.orgBkt, "")
-		return nil
-	})
+	buckets, err := Read(s, org, func(tx *Tx) ([]string, error) { return tx.sealedBuckets(setSuffix, tombSuffix), nil })
 	for _, bucket := range buckets {
-		if err != nil {
-			break
+		if err == nil {
+			err = s.eachChunk(org, bucket, placesPerView, ctx.Err, func(tx *Tx, key, value []byte) {
+				if tx.matches(bucket, key, value, matches) {
+					found = append(found, Place{bucket, string(key)})
+				}
+			})
 		}
-		if !isSealed(bucket) || endsWith(bucket, setSuffix, ".tomb") {
-			continue
-		}
-		err = s.eachChunk(org, bucket, placesPerView, ctx.Err, func(tx *Tx, key, value []byte) {
-			if tx.matches(bucket, key, value, matches) {
-				found = append(found, Place{bucket, string(key)})
-			}
-		})
 	}
 	return found, err
 }
@@ -128,8 +121,8 @@ func byBucket(tables []ShapedTable) map[string]*table {
 // they have none.
 func TypesOf(t ShapedTable) (bucket string, public, private reflect.Type) {
 	rec := t.untyped().newRecord()
-	if p, has := rec.(interface{ Private() any }); has {
-		private = reflect.TypeOf(p.Private()).Elem()
+	if part := privatePart(rec); part != nil {
+		private = reflect.TypeOf(part).Elem()
 	}
 	return t.untyped().rec, reflect.TypeOf(rec).Elem(), private
 }
@@ -141,9 +134,7 @@ func (s *Store) EditValues(
 	ctx context.Context, org uuid.UUID, actor Actor, tables []ShapedTable, places []Place, edit Edit,
 ) (edited int, err error) {
 	shaped := byBucket(tables)
-	for len(places) > 0 {
-		some := places[:min(editsPerUpdate, len(places))]
-		places = places[len(some):]
+	for some := range slices.Chunk(places, editsPerUpdate) {
 		n := 0
 		err := s.Update(ctx, org, actor, func(tx *Tx) error {
 			n = 0
@@ -174,13 +165,13 @@ func (tx *Tx) editValue(t *table, p Place, edit Edit) (edited bool, err error) {
 		return false, nil
 	case t != nil && len(key) == 16:
 		return t.edit(tx, p, edit)
-	case strings.HasSuffix(p.Bucket, ".rec"):
-		change, private, public, err := decodeValue(tx.place(p.Bucket, key), stored)
+	case strings.HasSuffix(p.Bucket, recSuffix):
+		change, private, public, err := decodeValue(tx.placeSum(p.Bucket, key), stored)
 		if err != nil {
 			return false, nil // check reports it
 		}
 		if public, private, edited = edit.both(p, public, private); edited {
-			tx.put(p.Bucket, key, encodeValue(tx.place(p.Bucket, key), change, versionOf(stored), private, public))
+			tx.put(p.Bucket, key, encodeValue(tx.placeSum(p.Bucket, key), change, versionOf(stored), private, public))
 		}
 		return edited, nil
 	}
@@ -192,7 +183,7 @@ func (tx *Tx) editValue(t *table, p Place, edit Edit) (edited bool, err error) {
 		tx.forgetValues(p.Bucket, c)
 		return c.Values != nil, nil
 	}
-	value, err := unseal(tx.place(p.Bucket, key), stored)
+	value, err := unseal(tx.placeSum(p.Bucket, key), stored)
 	if err != nil {
 		return false, nil // check reports it
 	}
@@ -205,23 +196,18 @@ func (tx *Tx) editValue(t *table, p Place, edit Edit) (edited bool, err error) {
 
 // edit changes the JSON of a record.
 func (t *table) edit(tx *Tx, p Place, edit Edit) (edited bool, err error) {
-	id, was := uuid.UUID([]byte(p.Key)), t.newRecord()
-	d, err := t.get(tx, id, was)
+	id, before, after := uuid.UUID([]byte(p.Key)), t.newRecord(), t.newRecord()
+	d, private, err := t.getUndecoded(tx, id)
 	if err != nil {
 		return false, err
 	}
-	_, private, err := t.getUndecoded(tx, id)
-	if err != nil {
-		return false, err
-	}
-	public, private, edited := edit.both(p, d.JSON, private)
+	newPublic, newPrivate, edited := edit.both(p, d.JSON, private)
 	if !edited {
 		return false, nil
 	}
-	rec := t.newRecord()
-	if err := t.unmarshal(id, public, private, rec); err != nil {
-		return false, err
+	err = errors.Join(t.unmarshal(id, d.JSON, private, before), t.unmarshal(id, newPublic, newPrivate, after))
+	if err == nil {
+		_, err = t.write(tx, d, before, after, Updated, nil)
 	}
-	_, err = t.write(tx, d, was, rec, Updated, nil)
 	return err == nil, err
 }

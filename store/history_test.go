@@ -212,7 +212,7 @@ func TestHistoryOfDeletedRecord(t *testing.T) {
 	}
 	gone("the log is trimmed")
 	read(t, s, orgA, func(tx *Tx) error {
-		return tx.scan(goneBucket("people"), nil, func(key, _ []byte) (bool, error) {
+		return tx.scanWhileWriting(goneBucket("people"), nil, func(key, _ []byte) (bool, error) {
 			t.Errorf("left is %x", key)
 			return true, nil
 		})

@@ -25,10 +25,7 @@ type Job struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-const (
-	jobsBucket = "jobs"
-	dueShared  = sharedPrefix + "due"
-)
+const dueShared = sharedPrefix + "due"
 
 // Enqueue adds a job of this organization that is due at the given time, and returns its id.
 func (tx *Tx) Enqueue(kind string, due time.Time, payload any) (uuid.UUID, error) {
@@ -69,6 +66,26 @@ func (tx *Tx) Job(id uuid.UUID) (Job, error) {
 		return Job{}, fmt.Errorf("job %s: %w", id, err)
 	}
 	return j, nil
+}
+
+// walkJobs calls fn for the jobs of the organization, readable or not. err says why a job cannot be read.
+func (tx *Tx) walkJobs(fn func(j Job, err error) error) error {
+	return tx.scan(jobsBucket, nil, func(key, _ []byte) (bool, error) {
+		if len(key) != 16 {
+			return true, fn(Job{}, fmt.Errorf("the key %x is not the id of a job", key))
+		}
+		return true, fn(tx.Job(uuid.UUID(key)))
+	})
+}
+
+// EachJob calls fn for the jobs of the organization. It leaves out damaged ones.
+func (tx *Tx) EachJob(fn func(Job) error) error {
+	return tx.walkJobs(func(j Job, err error) error {
+		if err != nil {
+			return nil
+		}
+		return fn(j)
+	})
 }
 
 // Reschedule changes the due time of a job and the number of its tries.

@@ -23,7 +23,7 @@ const lostShared = sharedPrefix + "lost"
 
 // LostPages returns the pages that were lost when the file was rebuilt, until ForgetLostPages is called.
 func (tx *Tx) LostPages() (lost []LostPage, err error) {
-	err = tx.look(lostShared, nil, func(_, value []byte) (bool, error) {
+	err = tx.scan(lostShared, nil, func(_, value []byte) (bool, error) {
 		var l LostPage
 		err := json.Unmarshal(value, &l)
 		lost = append(lost, l)
@@ -44,7 +44,7 @@ var lostValue = []byte{0}
 // MarkLost adds a damaged record for each record of the organization that is gone and whose id the change
 // log or a key still has. Such a record can be found, deleted and restored like any damaged one.
 func (tx *Tx) MarkLost() error {
-	tables := bucketNames(tx.orgBkt, ".rec")
+	tables := bucketNames(tx.orgBkt, recSuffix)
 	for _, key := range globalBuckets(tx.btx) { // a table may be gone altogether, but not its global keys
 		table, _, _ := strings.Cut(strings.TrimPrefix(key, globalPrefix), ".")
 		tables = append(tables, table)
@@ -55,8 +55,8 @@ func (tx *Tx) MarkLost() error {
 			return err
 		}
 		for id := range ids {
-			tx.put(table+".rec", id[:], lostValue)
-			tx.AfterCommit(func() { _ = tx.unreadable(table+".rec", id[:], ErrDamaged) }) // what is written counts as replaced until then
+			tx.put(table+recSuffix, id[:], lostValue)
+			tx.AfterCommit(func() { _ = tx.unreadable(table+recSuffix, id[:], ErrDamaged) }) // what is written counts as replaced until then
 		}
 	}
 	return nil
@@ -64,15 +64,15 @@ func (tx *Tx) MarkLost() error {
 
 // removeOutdated takes out what the change log contradicts: a rebuild may have found an earlier version of a page.
 func (tx *Tx) removeOutdated() error {
-	for _, table := range bucketNames(tx.orgBkt, ".rec") {
-		rec := table + ".rec"
+	for _, table := range bucketNames(tx.orgBkt, recSuffix) {
+		rec := table + recSuffix
 		last, err := tx.lastChanges(table)
 		if err != nil {
 			return err
 		}
 		for id, c := range last {
 			v := tx.get(rec, id[:])
-			if _, _, _, err := decodeValue(tx.place(rec, id[:]), v); err != nil || changeOf(v) >= c.Number {
+			if _, _, _, err := decodeValue(tx.placeSum(rec, id[:]), v); err != nil || changeOf(v) >= c.Number {
 				continue
 			}
 			if c.Op == Deleted {
@@ -85,33 +85,21 @@ func (tx *Tx) removeOutdated() error {
 	return nil
 }
 
-// eachChange calls fn for the readable entries of the change log of a table in order, until it returns an error.
-func (tx *Tx) eachChange(table string, fn func(Change) error) error {
-	log := table + logSuffix
-	return tx.look(log, nil, func(key, value []byte) (bool, error) {
-		c, err := tx.decodeChange(log, key, value)
-		if err != nil {
-			return true, nil
-		}
-		return true, fn(c)
-	})
-}
-
 // lastChanges returns the last change of each record that the change log has.
 func (tx *Tx) lastChanges(table string) (map[uuid.UUID]Change, error) {
 	last := map[uuid.UUID]Change{}
-	return last, tx.eachChange(table, func(c Change) error { last[c.ID] = c; return nil })
+	return last, tx.readableChanges(table, func(c Change) error { last[c.ID] = c; return nil })
 }
 
 // countEntries returns the number of entries of a bucket, readable or not.
 func (tx *Tx) countEntries(bucket string) (n int, err error) {
-	err = tx.look(bucket, nil, func(_, _ []byte) (bool, error) { n++; return true, nil })
+	err = tx.scan(bucket, nil, func(_, _ []byte) (bool, error) { n++; return true, nil })
 	return n, err
 }
 
 // lostIDs returns the ids of records that should exist and do not.
 func (tx *Tx) lostIDs(table string) (map[uuid.UUID]bool, error) {
-	rec := table + ".rec"
+	rec := table + recSuffix
 	lost := map[uuid.UUID]bool{}
 	last, err := tx.lastChanges(table)
 	for id, c := range last {
@@ -128,7 +116,7 @@ func (tx *Tx) lostIDs(table string) (map[uuid.UUID]bool, error) {
 		if err != nil || len(lost) >= wanted && !strings.HasPrefix(bucket, sharedPrefix) {
 			continue
 		}
-		err = tx.look(bucket, nil, func(key, value []byte) (bool, error) {
+		err = tx.scan(bucket, nil, func(key, value []byte) (bool, error) {
 			id, ok := tx.recordOf(key, value)
 			isGlobal := len(value) == 32 // then whatever the table counts: its count may be gone too
 			if ok && (isGlobal || len(lost) < wanted) && last[id].Op != Deleted && tx.get(rec, id[:]) == nil {
@@ -143,8 +131,8 @@ func (tx *Tx) lostIDs(table string) (map[uuid.UUID]bool, error) {
 // CorrectCounts corrects the record counts of the organization's tables. It calls fn for each table that
 // counts more records than it has: so many are gone, and their ids are not known.
 func (tx *Tx) CorrectCounts(fn func(table string, missing int)) error {
-	for _, table := range bucketNames(tx.orgBkt, ".rec") {
-		rec := table + ".rec"
+	for _, table := range bucketNames(tx.orgBkt, recSuffix) {
+		rec := table + recSuffix
 		n, err := tx.countEntries(rec)
 		if err != nil {
 			return err

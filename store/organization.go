@@ -114,11 +114,7 @@ func isGone(btx *bolt.Tx, org uuid.UUID) error {
 // EmptyTrash removes the data of deleted organizations from the file, in several commits.
 func (s *Store) EmptyTrash(ctx context.Context) error {
 	for {
-		var org []byte
-		err := s.View(uuid.Nil, func(tx *Tx) error {
-			org = firstDeleted(tx.btx)
-			return nil
-		})
+		org, err := Read(s, uuid.Nil, func(tx *Tx) ([]byte, error) { return firstDeleted(tx.btx), nil })
 		if err != nil || org == nil {
 			return err
 		}

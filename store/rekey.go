@@ -49,11 +49,7 @@ func (s *Store) rebuildKeys(ctx context.Context, t *table) error {
 		return err
 	}
 	for _, org := range append(orgs, uuid.Nil) {
-		count := 0
-		err := s.View(org, func(tx *Tx) error {
-			count = tx.RecordCount(t.name)
-			return nil
-		})
+		count, err := Read(s, org, func(tx *Tx) (int, error) { return tx.RecordCount(t.name), nil })
 		if err != nil {
 			return err
 		}
@@ -94,7 +90,7 @@ func (t *table) rebuildKeys(tx *Tx) error {
 	if v.tombs, err = tx.Tombstones(t.name); err != nil {
 		return err
 	}
-	if err := t.scan(tx, func(d doc, rec any) (bool, error) { return true, v.checkKeys(d.ID, rec) }); err != nil {
+	if err := t.scan(tx, func(d doc, rec any) (bool, error) { return true, v.checkKeys(d.ID, rec, nil, false) }); err != nil {
 		return err
 	}
 	return v.leftOvers()

@@ -28,11 +28,6 @@ type Sets struct {
 func NewSets(name string) *Sets { return &Sets{chunks: name + setSuffix, owners: name + ownerSuffix} }
 
 const (
-	setSuffix   = ".set"
-	ownerSuffix = ".owner"
-)
-
-const (
 	maxChunk   = 512          // ids; a larger chunk is split
 	minChunk   = maxChunk / 8 // a smaller chunk is merged with the next
 	splitChunk = maxChunk * 3 / 4
@@ -74,7 +69,7 @@ func (s *Sets) open(tx *Tx, key, v []byte) (c idChunk, err error) {
 	if len(key) != 32 {
 		return c, damaged("invalid chunk key")
 	}
-	value, err := unseal(tx.place(s.chunks, key), v)
+	value, err := unseal(tx.placeSum(s.chunks, key), v)
 	if err != nil {
 		return c, tx.unreadable(s.chunks, key, fmt.Errorf("%x: %w", key, err))
 	}
@@ -107,7 +102,7 @@ func (s *Sets) errMissing(tx *Tx, owner, near uuid.UUID) error {
 func (s *Sets) each(tx *Tx, owner, from uuid.UUID, fn func(idChunk) (more bool)) error {
 	first, last := true, idChunk{}
 	more := true
-	err := tx.look(s.chunks, PairKey(owner, from), within(owner[:], func(key, v []byte) (bool, error) {
+	err := tx.scan(s.chunks, PairKey(owner, from), within(owner[:], func(key, v []byte) (bool, error) {
 		c, err := s.open(tx, key, v)
 		if err != nil {
 			return false, err
@@ -128,7 +123,7 @@ func (s *Sets) each(tx *Tx, owner, from uuid.UUID, fn func(idChunk) (more bool))
 		return s.errMissing(tx, owner, last.bound)
 	}
 	// There is no chunk for the id, so the set must be empty.
-	return tx.look(s.chunks, owner[:], func(key, _ []byte) (bool, error) {
+	return tx.scan(s.chunks, owner[:], func(key, _ []byte) (bool, error) {
 		if bytes.HasPrefix(key, owner[:]) {
 			return false, s.errMissing(tx, owner, from)
 		}
@@ -184,7 +179,7 @@ func (s *Sets) put(tx *Tx, c idChunk) error {
 // behind returns the chunk after one that is not the last.
 func (s *Sets) behind(tx *Tx, c idChunk) (next idChunk, err error) {
 	from := append(PairKey(c.owner, c.bound), 0)
-	err = tx.look(s.chunks, from, func(key, v []byte) (_ bool, err error) {
+	err = tx.scan(s.chunks, from, func(key, v []byte) (_ bool, err error) {
 		if bytes.HasPrefix(key, c.owner[:]) {
 			next, err = s.open(tx, key, v)
 		}
@@ -338,7 +333,7 @@ func (s *Sets) After(tx *Tx, owner, after uuid.UUID, limit int) (ids []uuid.UUID
 
 // Owners returns the records whose sets contain the id, in order.
 func (s *Sets) Owners(tx *Tx, id uuid.UUID) (owners []uuid.UUID, err error) {
-	err = tx.look(s.owners, id[:], within(id[:], func(key, _ []byte) (bool, error) {
+	err = tx.scan(s.owners, id[:], within(id[:], func(key, _ []byte) (bool, error) {
 		if len(key) != 32 {
 			return false, fmt.Errorf("%s %x: %w: invalid key", s.owners, key, ErrDamaged)
 		}

@@ -62,7 +62,7 @@ func TestDropDamagedChunk(t *testing.T) {
 			})
 			var chunks []idChunk
 			read(t, s, orgA, func(tx *Tx) error {
-				return tx.look(members.chunks, nil, func(key, _ []byte) (bool, error) {
+				return tx.scan(members.chunks, nil, func(key, _ []byte) (bool, error) {
 					chunks = append(chunks, idChunk{owner: uuid.UUID(key), bound: uuid.UUID(key[16:])})
 					return true, nil
 				})

@@ -6,6 +6,49 @@ import (
 	"github.com/google/uuid"
 )
 
+// setWalk receives what a walk through the chunks of all sets finds.
+type setWalk struct {
+	// chunk is called for every chunk. If it cannot be read, err says why, and c has no ids but what the key and the chunk
+	// before it say. A key that is not the key of a chunk says nothing.
+	chunk func(c idChunk, key, value []byte, err error)
+	// missing is called where a chunk is missing, with the last bound before it.
+	missing func(owner, bound uuid.UUID)
+}
+
+// walk reads the chunks of all sets in order. The functions of w may write to the sets.
+func (s *Sets) walk(tx *Tx, w setWalk) error {
+	last := idChunk{bound: lastID}
+	endSet := func() {
+		if last.bound != lastID {
+			w.missing(last.owner, last.bound)
+		}
+	}
+	err := tx.scanWhileWriting(s.chunks, nil, func(key, value []byte) (bool, error) {
+		c, err := s.open(tx, key, value)
+		if len(key) != 32 {
+			w.chunk(idChunk{}, key, value, err)
+			return true, nil
+		}
+		owner, low := uuid.UUID(key), last.bound
+		if owner != last.owner || low == lastID {
+			endSet()
+			low = uuid.Nil
+		}
+		if err != nil {
+			c = idChunk{owner: owner, low: low, bound: uuid.UUID(key[16:])}
+		} else if c.low != low {
+			w.missing(owner, low)
+		}
+		last = c
+		w.chunk(c, key, value, err)
+		return true, nil
+	})
+	if err == nil {
+		endSet()
+	}
+	return err
+}
+
 // Verify reads all sets of the transaction's organization. It reports unreadable and missing
 // chunks, and differences between the two directions of a set. In an Update it repairs what follows
 // from the chunks alone: which records have an id. It does not touch ids that an unreadable chunk
@@ -13,32 +56,9 @@ import (
 func (s *Sets) Verify(tx *Tx, report Report) error {
 	tx.verifying = true
 	seed, sum := maphash.MakeSeed(), uint64(0)
-	last := idChunk{bound: lastID}
-	ended := func() {
-		if last.bound != lastID {
-			report(false, "%v", s.errMissing(tx, last.owner, last.bound))
-		}
-	}
-	err := tx.scan(s.chunks, nil, func(key, v []byte) (bool, error) {
-		c, err := s.open(tx, key, v)
+	chunk := func(c idChunk, _, _ []byte, err error) {
 		if err != nil {
 			report(false, "%v", err)
-			if len(key) != 32 {
-				return true, nil
-			}
-			c.owner, c.bound = uuid.UUID(key), uuid.UUID(key[16:])
-		}
-		low := last.bound
-		if last.bound == lastID || c.owner != last.owner {
-			ended()
-			low = uuid.Nil
-		}
-		if err == nil && c.low != low {
-			report(false, "%v", s.errMissing(tx, c.owner, low))
-		}
-		last = c
-		if err != nil {
-			return true, nil
 		}
 		for i := range c.len() {
 			entry := PairKey(c.id(i), c.owner)
@@ -47,12 +67,11 @@ func (s *Sets) Verify(tx *Tx, report Report) error {
 				report(tx.repair(func() { tx.put(s.owners, entry, nil) }), "%s: %s is in the set of %s but has no entry for it", s.owners, c.id(i), c.owner)
 			}
 		}
-		return true, nil
-	})
-	if err != nil {
+	}
+	missing := func(owner, bound uuid.UUID) { report(false, "%v", s.errMissing(tx, owner, bound)) }
+	if err := s.walk(tx, setWalk{chunk, missing}); err != nil {
 		return err
 	}
-	ended()
 	return s.leftOvers(tx, seed, sum, report)
 }
 

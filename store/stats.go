@@ -53,7 +53,7 @@ func (s *Store) Stats() (Stats, error) {
 	if err != nil {
 		return st, err
 	}
-	if st.FileBytes = file.Size(); s.place.truncated.Load() {
+	if st.FileBytes = file.Size(); s.fileState.truncated.Load() {
 		return st, nil
 	}
 	err = s.read(func(btx *bolt.Tx) error {

@@ -31,7 +31,7 @@ func (t *table) has(tx *Tx, id uuid.UUID) bool { return tx.get(t.rec, id[:]) != 
 
 // find returns the value of a record, which may be on a damaged page.
 func (t *table) find(tx *Tx, id uuid.UUID) (v []byte, err error) {
-	if v, err = tx.read(t.rec, id[:]); err == nil && v == nil {
+	if v, err = tx.tryGet(t.rec, id[:]); err == nil && v == nil {
 		err = fault.ErrNotFound
 	}
 	return v, err
@@ -68,7 +68,7 @@ func (t *table) isUnchanged(tx *Tx, old doc) (bool, error) {
 // each calls fn for the readable records in order of creation, with what is stored of each, until fn returns false.
 // What is damaged is counted and logged.
 func (t *table) each(tx *Tx, fn func(d doc, private, stored []byte) (more bool, err error)) error {
-	return tx.scan(t.rec, nil, func(key, value []byte) (bool, error) {
+	return tx.scanWhileWriting(t.rec, nil, func(key, value []byte) (bool, error) {
 		if len(key) != 16 {
 			return true, nil // check reports it
 		}
@@ -107,14 +107,22 @@ func (t *table) decode(tx *Tx, id uuid.UUID, v []byte, rec any) (doc, error) {
 	return d, nil
 }
 
+// privatePart returns a pointer to the private part of a record, or nil if records of its type have none.
+func privatePart(rec any) any {
+	if p, has := rec.(interface{ Private() any }); has {
+		return p.Private()
+	}
+	return nil
+}
+
 // unmarshal decodes the two parts of a record into the zero record rec.
 func (t *table) unmarshal(id uuid.UUID, public, private []byte, rec any) error {
 	if err := json.Unmarshal(public, rec); err != nil {
 		return fmt.Errorf("%s %s: %w", t.name, id, err)
 	}
 	// A record that was written before its kind had private data has no private part.
-	if p, ok := rec.(interface{ Private() any }); ok && len(private) > 0 {
-		if err := json.Unmarshal(private, p.Private()); err != nil {
+	if part := privatePart(rec); part != nil && len(private) > 0 {
+		if err := json.Unmarshal(private, part); err != nil {
 			return fmt.Errorf("%s %s: private part: %w", t.name, id, err)
 		}
 	}
@@ -127,18 +135,7 @@ func (t *table) open(tx *Tx, id uuid.UUID, v []byte) (d doc, private []byte, err
 	if err != nil {
 		return doc{}, nil, err
 	}
-	d.ID = id
-	var public []byte
-	d.Change, private, public, err = decodeValue(tx.place(t.rec, id[:]), v)
-	if err == nil {
-		d.version = versionOf(v)
-		d.JSON, d.applied, err = corrections.apply(d.Change, public)
-	}
-	if err != nil {
-		return doc{}, nil, tx.unreadable(t.rec, id[:], err)
-	}
-	d.completed = len(d.applied) > 0 && d.applied[len(d.applied)-1].after != nil
-	return d, private, nil
+	return corrections.open(tx, t.rec, id, tx.placeSum(t.rec, id[:]), v)
 }
 
 func (t *table) insert(tx *Tx, id uuid.UUID, rec any) (doc, error) {
@@ -227,12 +224,12 @@ func (t *table) put(tx *Tx, id uuid.UUID, change, version uint64, rec any) (_ do
 		return doc{}, fmt.Errorf("%s %s: %w", t.name, id, err)
 	}
 	var private []byte
-	if p, ok := rec.(interface{ Private() any }); ok {
-		if private, err = json.Marshal(p.Private()); err != nil {
+	if part := privatePart(rec); part != nil {
+		if private, err = json.Marshal(part); err != nil {
 			return doc{}, fmt.Errorf("%s %s: private part: %w", t.name, id, err)
 		}
 	}
-	tx.put(t.rec, id[:], encodeValue(tx.place(t.rec, id[:]), change, version, private, d.JSON))
+	tx.put(t.rec, id[:], encodeValue(tx.placeSum(t.rec, id[:]), change, version, private, d.JSON))
 	return d, nil
 }
 

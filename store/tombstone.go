@@ -31,8 +31,6 @@ type Tombstone struct {
 	Actor  Actor  // the author of the deletion, and so of the change to each record
 }
 
-func tombBucket(table string) string { return table + ".tomb" }
-
 func (t *Tombstone) key() []byte { return append([]byte(t.Field+"\x00"), t.Prefix...) }
 
 // Tombstones returns the tombstones of a table.
@@ -46,7 +44,7 @@ func (tx *Tx) Tombstones(table string) ([]Tombstone, error) {
 
 func (tx *Tx) readTombstones(table string) (tombs []Tombstone, err error) {
 	bucket := tombBucket(table)
-	err = tx.scan(bucket, nil, func(key, value []byte) (bool, error) {
+	err = tx.scanWhileWriting(bucket, nil, func(key, value []byte) (bool, error) {
 		var t Tombstone
 		if err := tx.readJSON(bucket, key, value, &t); err != nil {
 			_ = tx.unreadable(bucket, key, err)
@@ -113,7 +111,7 @@ func (t *AnyTable) replacedBy(tx *Tx, name string, key []byte) (prefixes [][]byt
 func (t *AnyTable) Sweep(tx *Tx, tomb Tombstone, limit int) (more bool, err error) {
 	bucket := keyBucket(t.core.name, tomb.Key)
 	var entries [][]byte
-	err = tx.scan(bucket, tomb.Prefix, within(tomb.Prefix, func(key, _ []byte) (bool, error) {
+	err = tx.scanWhileWriting(bucket, tomb.Prefix, within(tomb.Prefix, func(key, _ []byte) (bool, error) {
 		if more = len(entries) == limit; more {
 			return false, nil
 		}
@@ -158,36 +156,25 @@ func (t *Tombstone) mayBeIn(public []byte) bool {
 
 // Without copies an object without the deleted value or member, or with what replaces the value.
 func (t *Tombstone) Without(public []byte) ([]byte, error) {
-	d := jsontext.NewDecoder(bytes.NewReader(public))
-	out := make([]byte, 0, len(public))
-	if _, err := d.ReadToken(); err != nil {
-		return nil, err
-	}
-	out = append(out, '{')
-	for d.PeekKind() == jsontext.KindString {
-		name, err := d.ReadValue()
-		if err != nil {
-			return nil, err
+	out := append(make([]byte, 0, len(public)), '{')
+	err := eachMember(public, func(name string, value jsontext.Value) (err error) {
+		if name == t.Field && t.Value == "" {
+			return nil
 		}
-		name = slices.Clone(name)
-		value, err := d.ReadValue()
-		if err != nil {
-			return nil, err
-		}
-		if string(name) == `"`+t.Field+`"` {
-			if t.Value == "" {
-				continue
-			}
+		if name == t.Field {
 			if value, err = t.taken(value); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(append(append(out, name...), ':'), value...)
-	}
-	return append(out, '}'), nil
+		if out, err = jsontext.AppendQuote(out, name); err == nil {
+			out = append(append(out, ':'), value...)
+		}
+		return err
+	})
+	return append(out, '}'), err
 }
 
 // taken returns the value of the member without the deleted value.

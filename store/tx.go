@@ -43,7 +43,7 @@ type Tx struct {
 	buckets   map[string]*bolt.Bucket
 	writes    map[string]*btree.Map[string, []byte] // a nil value is a deletion
 	sequences map[string]uint64
-	trimmed   map[string]uint64       // by log: where the next trim continues
+	trimmed   map[string]uint64       // by table: where the next trim continues
 	corrected map[string]*corrections // by table, as far as they were read
 	journal   []journalNote
 	undo      *[]func() // reverts the writes since the last Try began
@@ -122,17 +122,18 @@ func (tx *Tx) bucket(name string) *bolt.Bucket {
 	return b
 }
 
-// own returns what the transaction itself has written under the key. A nil value is a deletion.
-func (tx *Tx) own(bucket string, key []byte) (value []byte, written bool) {
+// written returns what the transaction itself has written under the key. A nil value is a deletion.
+func (tx *Tx) written(bucket string, key []byte) (value []byte, isWritten bool) {
 	if w := tx.writes[bucket]; w != nil {
 		return w.Get(string(key))
 	}
 	return nil, false
 }
 
-// get returns the value of a key, or nil. It is valid until the transaction ends.
+// get returns the value of a key, or nil. It is valid until the transaction ends. It panics if the key is on a damaged
+// page, which fails the transaction.
 func (tx *Tx) get(bucket string, key []byte) []byte {
-	if v, written := tx.own(bucket, key); written {
+	if v, isWritten := tx.written(bucket, key); isWritten {
 		return v
 	}
 	if b := tx.bucket(bucket); b != nil {
@@ -141,8 +142,8 @@ func (tx *Tx) get(bucket string, key []byte) []byte {
 	return nil
 }
 
-// read is get for a key that may be on a damaged page.
-func (tx *Tx) read(bucket string, key []byte) (value []byte, err error) {
+// tryGet is get for a key that may be on a damaged page, which it reports as the damage of the entry.
+func (tx *Tx) tryGet(bucket string, key []byte) (value []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = tx.unreadable(bucket, key, recovered(r))
@@ -160,7 +161,7 @@ func (tx *Tx) put(bucket string, key, value []byte) {
 
 // putSealed is put with a checksum.
 func (tx *Tx) putSealed(bucket string, key, value []byte) {
-	tx.put(bucket, key, seal(tx.place(bucket, key), value))
+	tx.put(bucket, key, seal(tx.placeSum(bucket, key), value))
 }
 
 // putJSON is putSealed for the JSON of a value.
@@ -174,7 +175,7 @@ func (tx *Tx) putJSON(bucket string, key []byte, value any) error {
 
 // readJSON decodes what putJSON wrote.
 func (tx *Tx) readJSON(bucket string, key, value []byte, into any) error {
-	body, err := unseal(tx.place(bucket, key), value)
+	body, err := unseal(tx.placeSum(bucket, key), value)
 	if err != nil {
 		return err
 	}
@@ -271,7 +272,7 @@ func (tx *Tx) setSequence(bucket string, n uint64) {
 
 // Changed reports whether the transaction itself has changed the table.
 func (tx *Tx) Changed(table string) bool {
-	_, changed := tx.sequences[table+".log"]
+	_, changed := tx.sequences[table+logSuffix]
 	return changed
 }
 
@@ -279,7 +280,7 @@ func (tx *Tx) Changed(table string) bool {
 func (tx *Tx) changed() map[string]uint64 {
 	var tables map[string]uint64
 	for bucket, n := range tx.sequences {
-		if table, is := strings.CutSuffix(bucket, ".log"); is {
+		if table, is := strings.CutSuffix(bucket, logSuffix); is {
 			if tables == nil {
 				tables = map[string]uint64{}
 			}
@@ -289,18 +290,11 @@ func (tx *Tx) changed() map[string]uint64 {
 	return tables
 }
 
-// scan calls fn for the keys of a bucket, starting at from, until fn returns false. It sees the
-// transaction's writes up to its start; fn may write to the bucket.
-func (tx *Tx) scan(bucket string, from []byte, fn func(key, value []byte) (more bool, err error)) error {
-	w := tx.writes[bucket]
-	if w != nil {
-		w = w.Copy()
-	}
-	return tx.walk(bucket, w, from, fn)
-}
+// visit is called for an entry of a bucket. A scan ends when it returns false or an error.
+type visit func(key, value []byte) (more bool, err error)
 
 // within returns fn for a scan that ends with the first key that does not have the prefix.
-func within(prefix []byte, fn func(key, value []byte) (more bool, err error)) func(key, value []byte) (more bool, err error) {
+func within(prefix []byte, fn visit) visit {
 	return func(key, value []byte) (bool, error) {
 		if !bytes.HasPrefix(key, prefix) {
 			return false, nil
@@ -309,16 +303,23 @@ func within(prefix []byte, fn func(key, value []byte) (more bool, err error)) fu
 	}
 }
 
-// look is scan for a function that does not write to the bucket. It is cheaper because it does not
-// copy the buffered writes.
-func (tx *Tx) look(bucket string, from []byte, fn func(key, value []byte) (more bool, err error)) error {
-	return tx.walk(bucket, tx.writes[bucket], from, fn)
+// scan calls fn for the entries of a bucket in the order of their keys, starting at from. fn must not write to the bucket.
+func (tx *Tx) scan(bucket string, from []byte, fn visit) error {
+	return tx.scanMerged(bucket, tx.writes[bucket], from, fn)
 }
 
-// walk calls fn for the keys of a bucket merged with buffered writes, which may be nil.
-func (tx *Tx) walk(
-	bucket string, w *btree.Map[string, []byte], from []byte, fn func(key, value []byte) (more bool, err error),
-) error {
+// scanWhileWriting is scan for a function that may write to the bucket. It sees the transaction's writes up to its start.
+// Because it shares them with the transaction, each write to the bucket costs a copy.
+func (tx *Tx) scanWhileWriting(bucket string, from []byte, fn visit) error {
+	w := tx.writes[bucket]
+	if w != nil {
+		w = w.Copy()
+	}
+	return tx.scanMerged(bucket, w, from, fn)
+}
+
+// scanMerged calls fn for the entries that a bucket has in the file, merged with buffered writes, which may be nil.
+func (tx *Tx) scanMerged(bucket string, w *btree.Map[string, []byte], from []byte, fn visit) error {
 	var k, v []byte
 	var c *bolt.Cursor
 	if b := tx.bucket(bucket); b != nil {
@@ -395,22 +396,7 @@ func (tx *Tx) apply() error {
 
 // ascends reports whether the keys of a bucket are mostly written in order.
 func ascends(bucket string) bool {
-	return strings.HasSuffix(bucket, ".log") || strings.HasSuffix(bucket, partSuffix)
-}
-
-// bucketNames returns the names of the buckets within a bucket that end with a suffix, without it. The bucket may be
-// nil.
-func bucketNames(b *bolt.Bucket, suffix string) (names []string) {
-	if b == nil {
-		return nil
-	}
-	_ = b.ForEachBucket(func(k []byte) error { // the function never fails
-		if name, has := strings.CutSuffix(string(k), suffix); has {
-			names = append(names, name)
-		}
-		return nil
-	})
-	return names
+	return strings.HasSuffix(bucket, logSuffix) || strings.HasSuffix(bucket, partSuffix)
 }
 
 func (tx *Tx) ensure(name string) (*bolt.Bucket, error) {
@@ -434,7 +420,7 @@ func (tx *Tx) ensure(name string) (*bolt.Bucket, error) {
 	}
 	if ascends(name) {
 		b.FillPercent = 1 // it only grows at its end, or at the end of a record's parts
-	} else if strings.HasSuffix(name, ".rec") {
+	} else if strings.HasSuffix(name, recSuffix) {
 		b.FillPercent = 0.8 // it mostly grows at its end, and records may grow in place
 	}
 	return b, nil

@@ -188,7 +188,7 @@ func scanLikeMap(tx *Tx, model map[string]string, from []byte, limit int, churn 
 			want = append(want, k+"="+model[k])
 		}
 	}
-	err := tx.scan("m", from, func(k, v []byte) (bool, error) {
+	err := tx.scanWhileWriting("m", from, func(k, v []byte) (bool, error) {
 		got = append(got, string(k)+"="+string(v))
 		if churn {
 			tx.delete("m", k)

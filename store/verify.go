@@ -34,7 +34,7 @@ func (t *AnyTable) VerifyExcept(tx *Tx, report Report, except string) error {
 	if v.tombs, err = tx.Tombstones(v.name); err != nil {
 		return err
 	}
-	err = tx.scan(v.rec, nil, func(k, value []byte) (bool, error) {
+	err = tx.scanWhileWriting(v.rec, nil, func(k, value []byte) (bool, error) {
 		if len(k) == 16 {
 			records++
 		}
@@ -89,36 +89,45 @@ func (v *verifier) checkRecord(k, value []byte) error {
 		return err
 	}
 	v.versions[id] = d.Change
-	if len(d.applied) > 0 { // its keys were written before it was corrected
-		stored, err := v.storedForm(v.tx, d)
-		if err != nil {
-			return err
-		}
-		return v.addKeysOf(id, rec, stored, d.completed)
+	stored, err := v.storedForm(v.tx, d)
+	if err != nil {
+		return err
 	}
 	for i := range v.unique {
-		for _, key := range v.unique[i].keys(rec) {
-			v.uniqueKey(&v.unique[i], id, key)
+		u := &v.unique[i]
+		for _, key := range u.keys(rec) {
+			if stored == nil {
+				v.uniqueKey(u, id, key)
+			} else if bytes.Equal(v.tx.get(u.bucket(v.name), key), u.value(v.tx.org, id)) {
+				v.add(u.bucket(v.name), key)
+			}
 		}
 	}
-	return v.checkKeys(id, rec)
+	return v.checkKeys(id, rec, stored, d.completed)
 }
 
-// checkKeys reports the secondary keys of a record that are missing.
-func (v *verifier) checkKeys(id uuid.UUID, rec any) error {
+// checkKeys reports the secondary keys of a record that are missing. stored is the record as it is stored if it was
+// corrected when it was read, and nil otherwise. Each key may be one of the corrected record or of the stored one, because
+// it was written before the correction. A record that was completed may lack keys that were added with the new fields.
+func (v *verifier) checkKeys(id uuid.UUID, rec, stored any, isCompleted bool) error {
 	for i := range v.keys {
 		key := &v.keys[i]
-		values, err := key.values(v.tx, rec)
+		values, both, err := v.keyValues(key, rec, stored)
 		if err != nil {
 			return err
 		}
 		bucket := key.bucket(v.name)
 		for _, value := range values {
 			entry := keyEntry(value, id)
-			if v.tx.get(bucket, entry) == nil {
-				v.addMissing(key, id, entry)
+			isMissing := v.tx.get(bucket, entry) == nil
+			if isMissing && !isCompleted && both(value) {
+				repaired := v.tx.repair(func() { v.tx.put(bucket, entry, nil) })
+				v.report(repaired, "%s %s: its key %s is missing", v.name, id, key.name)
+				isMissing = false
 			}
-			v.add(bucket, entry)
+			if !isMissing && !v.isBuried(key.name, entry) {
+				v.add(bucket, entry)
+			}
 		}
 	}
 	return nil
@@ -155,51 +164,12 @@ func (v *verifier) checkComplete(d *doc, rec any) error {
 	return nil
 }
 
-// addKeysOf counts the existing keys of a record that was corrected when it was read. Each may be the key of the
-// corrected record or of the stored one. A record that was completed may lack keys that were added with the new fields.
-func (v *verifier) addKeysOf(id uuid.UUID, rec, stored any, isCompleted bool) error {
-	for i := range v.unique {
-		u := &v.unique[i]
-		for _, key := range u.keys(rec) {
-			if bytes.Equal(v.tx.get(u.bucket(v.name), key), u.value(v.tx.org, id)) {
-				v.add(u.bucket(v.name), key)
-			}
-		}
-	}
-	for i := range v.keys {
-		key := &v.keys[i]
-		values, both, err := v.keyValues(key, rec, stored)
-		if err != nil {
-			return err
-		}
-		bucket := key.bucket(v.name)
-		for _, value := range values {
-			entry := keyEntry(value, id)
-			isMissing := v.tx.get(bucket, entry) == nil
-			if isMissing && !isCompleted && both(value) {
-				v.addMissing(key, id, entry)
-				isMissing = false
-			}
-			if !isMissing && !v.isBuried(key.name, entry) {
-				v.add(bucket, entry)
-			}
-		}
-	}
-	return nil
-}
-
-// addMissing reports that a record lacks an entry of a secondary key, which a repair adds.
-func (v *verifier) addMissing(key *secondaryKey, id uuid.UUID, entry []byte) {
-	repaired := v.tx.repair(func() { v.tx.put(key.bucket(v.name), entry, nil) })
-	v.report(repaired, "%s %s: its key %s is missing", v.name, id, key.name)
-}
-
 // keyValues returns the values of a key that a record has as it is read or as it is stored, and whether it has a
-// value both ways.
+// value both ways. stored is nil if that is the same.
 func (v *verifier) keyValues(k *secondaryKey, rec, stored any) (values [][]byte, both func([]byte) bool, err error) {
 	read, err := k.values(v.tx, rec)
-	if err != nil {
-		return nil, nil, err
+	if err != nil || stored == nil {
+		return read, func([]byte) bool { return true }, err
 	}
 	written, err := k.values(v.tx, stored)
 	values = slices.Concat(read, written)
@@ -317,7 +287,7 @@ func (tx *Tx) ifSumDiffers(
 	bucket string, seed maphash.Seed, want uint64, counts func(k, value []byte) bool, fn func(k, value []byte) error,
 ) error {
 	each := func(fn func(k, value []byte) error) error {
-		return tx.scan(bucket, nil, func(k, value []byte) (bool, error) {
+		return tx.scanWhileWriting(bucket, nil, func(k, value []byte) (bool, error) {
 			if !counts(k, value) {
 				return true, nil
 			}
@@ -340,26 +310,24 @@ func (v *verifier) log() error {
 	}
 	last := map[uuid.UUID]newest{}
 	first, number := uint64(0), uint64(0)
-	log := v.name + ".log"
-	err := v.tx.scan(log, nil, func(k, value []byte) (bool, error) {
-		c, err := v.tx.decodeChange(log, k, value)
-		if err != nil {
-			v.report(false, "%s: %v", v.name, err)
+	err := v.tx.walkLog(v.name, nil, func(e logEntry) (bool, error) {
+		if e.err != nil {
+			v.report(false, "%s: %v", v.name, e.err)
 			return true, nil
 		}
 		if first == 0 {
-			first = c.Number
-		} else if c.Number != number+1 {
+			first = e.Number
+		} else if e.Number != number+1 {
 			v.report(false, "%s: the change log has a gap after %d", v.name, number)
 		}
-		number = c.Number
-		last[c.ID] = newest{c.Number, c.Op}
+		number = e.Number
+		last[e.ID] = newest{e.Number, e.Op}
 		return true, nil
 	})
 	if err != nil {
 		return err
 	}
-	if n := v.tx.sequence(log); n != number {
+	if n := v.tx.LastChange(v.name); n != number {
 		v.report(false, "%s: the last change is %d, but the counter says %d", v.name, number, n)
 	}
 	for id, version := range v.versions {
@@ -387,7 +355,7 @@ func (s *Store) Dump(org uuid.UUID) (string, error) {
 	err := s.View(org, func(tx *Tx) error {
 		for _, name := range bucketNames(tx.orgBkt, "") {
 			fmt.Fprintf(&b, "%s (%d)\n", name, tx.sequence(name))
-			err := tx.scan(name, nil, func(k, v []byte) (bool, error) {
+			err := tx.scanWhileWriting(name, nil, func(k, v []byte) (bool, error) {
 				fmt.Fprintf(&b, "  %x %q\n", k, v)
 				return true, nil
 			})

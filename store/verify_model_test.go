@@ -209,7 +209,7 @@ func TestSumsHideNothing(t *testing.T) {
 		for _, bucket := range []string{tags, emails, sharedPrefix + tokens} {
 			err := s.Update(context.Background(), orgA, boss, func(tx *Tx) error {
 				var entries []entry
-				err := tx.scan(bucket, nil, func(k, value []byte) (bool, error) {
+				err := tx.scanWhileWriting(bucket, nil, func(k, value []byte) (bool, error) {
 					entries = append(entries, entry{bucket, bytes.Clone(k), bytes.Clone(value)})
 					return true, nil
 				})
