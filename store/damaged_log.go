@@ -16,8 +16,13 @@ const maxMissingChanges = 1 << 20
 // DamagedChanges calls fn for each unreadable entry in the change logs of the organization.
 func (tx *Tx) DamagedChanges(fn func(table string, key, value []byte)) error {
 	for _, table := range bucketNames(tx.orgBkt, logSuffix) {
-		_, err := tx.readLog(table, func(key, value []byte) { fn(table, key, value) })
-		if err != nil && !errors.Is(err, errCounter) {
+		err := tx.walkLog(table, nil, func(e logEntry) (bool, error) {
+			if e.err != nil {
+				fn(table, e.key, e.value)
+			}
+			return true, nil
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -29,17 +34,16 @@ func (tx *Tx) DamagedChanges(fn func(table string, key, value []byte)) error {
 // it was, because the numbers of a log have no gaps.
 func (tx *Tx) DropDamagedChanges() error {
 	for _, table := range bucketNames(tx.orgBkt, logSuffix) {
-		drop := func(key, _ []byte) { tx.delete(table+logSuffix, key) }
-		missing, err := tx.readLog(table, drop)
+		missing, err := tx.dropUnreadable(table)
 		if errors.Is(err, errCounter) {
 			if err = tx.correctLog(table); err == nil {
-				missing, err = tx.readLog(table, drop)
+				missing, err = tx.dropUnreadable(table)
 			}
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			err = tx.replaceChanges(table, missing)
 		}
-		if err := tx.replaceChanges(table, missing); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -77,9 +81,9 @@ func (tx *Tx) eachWritten(table string, fn func(id uuid.UUID, number uint64)) er
 	})
 }
 
-// readLog calls unreadable for each unreadable entry of the change log of a table. It returns the numbers for which the log
+// dropUnreadable deletes the unreadable entries of the change log of a table. It returns the numbers for which the log
 // has no readable entry, each with the time of the entry before it.
-func (tx *Tx) readLog(table string, unreadable func(key, value []byte)) (missing map[uint64]time.Time, err error) {
+func (tx *Tx) dropUnreadable(table string) (missing map[uint64]time.Time, err error) {
 	missing = map[uint64]time.Time{}
 	end, last, at := tx.LastChange(table), uint64(0), time.Time{}
 	miss := func(to uint64) error {
@@ -99,7 +103,7 @@ func (tx *Tx) readLog(table string, unreadable func(key, value []byte)) (missing
 			last, at = e.Number, e.At
 			return true, err
 		}
-		unreadable(e.key, e.value)
+		tx.delete(table+logSuffix, e.key)
 		if len(e.key) != 8 {
 			return true, nil
 		}

@@ -103,21 +103,11 @@ func (d *damagedEntries) add(k entryKey, log bool) bool {
 	return log && !logged
 }
 
-// remove removes entries that were replaced.
-func (d *damagedEntries) remove(keys ...entryKey) {
+// remove removes the entries that match.
+func (d *damagedEntries) remove(match func(entryKey) bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, k := range keys {
-		delete(d.known, k)
-	}
-	d.count.Store(int64(len(d.known)))
-}
-
-// removeAll removes the entries of an organization.
-func (d *damagedEntries) removeAll(org uuid.UUID) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	maps.DeleteFunc(d.known, func(k entryKey, _ bool) bool { return k.org == org })
+	maps.DeleteFunc(d.known, func(k entryKey, _ bool) bool { return match(k) })
 	d.count.Store(int64(len(d.known)))
 }
 
@@ -159,7 +149,7 @@ func (tx *Tx) replaced(bucket string, key []byte) {
 	if strings.HasSuffix(bucket, setSuffix) {
 		missing.key = k.key[:min(len(key), 16)]
 	}
-	tx.AfterCommit(func() { damaged.remove(k, missing) })
+	tx.AfterCommit(func() { damaged.remove(func(other entryKey) bool { return other == k || other == missing }) })
 }
 
 // DamagedIDs returns the unreadable records of the organization that were found since the store was

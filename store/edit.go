@@ -86,21 +86,14 @@ func (s *Store) ReadValues(
 	ctx context.Context, org uuid.UUID, tables []ShapedTable, places []Place, read func(at Place, isPrivate bool, json []byte),
 ) error {
 	shaped := byBucket(tables)
+	edit := func(at Place, isPrivate bool, json []byte) []byte {
+		read(at, isPrivate, json)
+		return nil
+	}
 	for some := range slices.Chunk(places, editsPerUpdate) {
 		err := s.View(org, func(tx *Tx) error {
-			for _, p := range some {
-				if strings.HasSuffix(p.Bucket, logSuffix) {
-					continue
-				}
-				_, err := tx.editValue(shaped[p.Bucket], p, func(at Place, isPrivate bool, json []byte) []byte {
-					read(at, isPrivate, json)
-					return nil
-				})
-				if err != nil && !IsDamagedRecord(err) {
-					return err
-				}
-			}
-			return ctx.Err()
+			_, err := tx.editValues(shaped, some, edit)
+			return errors.Join(err, ctx.Err())
 		})
 		if err != nil {
 			return err
@@ -136,18 +129,9 @@ func (s *Store) EditValues(
 	shaped := byBucket(tables)
 	for some := range slices.Chunk(places, editsPerUpdate) {
 		n := 0
-		err := s.Update(ctx, org, actor, func(tx *Tx) error {
-			n = 0
-			for _, p := range some {
-				ok, err := tx.editValue(shaped[p.Bucket], p, edit)
-				if err != nil && !IsDamagedRecord(err) {
-					return err
-				}
-				if ok {
-					n++
-				}
-			}
-			return nil
+		err := s.Update(ctx, org, actor, func(tx *Tx) (err error) {
+			n, err = tx.editValues(shaped, some, edit)
+			return err
 		})
 		if err != nil {
 			return edited, err
@@ -157,11 +141,25 @@ func (s *Store) EditValues(
 	return edited, nil
 }
 
+// editValues edits the values at the given places, except damaged ones, and returns how many it has changed.
+func (tx *Tx) editValues(shaped map[string]*table, places []Place, edit Edit) (edited int, err error) {
+	for _, p := range places {
+		isEdited, err := tx.editValue(shaped[p.Bucket], p, edit)
+		if err != nil && !IsDamagedRecord(err) {
+			return edited, err
+		}
+		if isEdited {
+			edited++
+		}
+	}
+	return edited, nil
+}
+
 func (tx *Tx) editValue(t *table, p Place, edit Edit) (edited bool, err error) {
 	key := []byte(p.Key)
 	stored := tx.get(p.Bucket, key)
 	switch {
-	case stored == nil:
+	case stored == nil, !tx.writable && strings.HasSuffix(p.Bucket, logSuffix): // changes are not read
 		return false, nil
 	case t != nil && len(key) == 16:
 		return t.edit(tx, p, edit)

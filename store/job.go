@@ -153,22 +153,19 @@ func (s *Store) Due(
 			slices.SortStableFunc(waiting.orgs, order)
 		}
 		for len(due) < limit && len(waiting.orgs) > 0 {
-			waiting.orgs = slices.DeleteFunc(waiting.orgs, func(org uuid.UUID) (done bool) {
-				if len(due) == limit {
-					return false
+			org := waiting.orgs[0]
+			waiting.orgs = waiting.orgs[1:]
+			tx := newTx(s, btx, org)
+			for ids := waiting.jobs[org]; len(ids) > 0; ids = ids[1:] {
+				j, err := tx.Job(ids[0])
+				if err != nil {
+					unreadable = append(unreadable, fmt.Errorf("organization %s: %w", org, err))
+				} else if skip == nil || !skip(j) {
+					due, waiting.jobs[org] = append(due, j), ids[1:]
+					waiting.orgs = append(waiting.orgs, org) // its next turn is after the others
+					break
 				}
-				tx := newTx(s, btx, org)
-				for ids := waiting.jobs[org]; len(ids) > 0; ids = ids[1:] {
-					j, err := tx.Job(ids[0])
-					if err != nil {
-						unreadable = append(unreadable, fmt.Errorf("organization %s: %w", org, err))
-					} else if skip == nil || !skip(j) {
-						due, waiting.jobs[org] = append(due, j), ids[1:]
-						return false
-					}
-				}
-				return true
-			})
+			}
 		}
 		return nil
 	})

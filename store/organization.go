@@ -50,7 +50,7 @@ func organizations(btx *bolt.Tx) (orgs []uuid.UUID, err error) {
 func (tx *Tx) DropOrganization() {
 	tx.mustWrite()
 	tx.bytes++
-	tx.AfterCommit(func() { tx.store.damaged.removeAll(tx.org) })
+	tx.AfterCommit(func() { tx.store.damaged.remove(func(k entryKey) bool { return k.org == tx.org }) })
 	tx.raw = func(btx *bolt.Tx) error {
 		if err := tx.dropShared(btx); err != nil {
 			return err

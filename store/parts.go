@@ -55,11 +55,6 @@ func (p *Parts) Readable(tx *Tx, owner uuid.UUID, n uint32) []byte {
 	return value
 }
 
-// Before is Get for the part as it was when the transaction began.
-func (p *Parts) Before(tx *Tx, owner uuid.UUID, n uint32) ([]byte, error) {
-	return p.Get(tx.Before(), owner, n)
-}
-
 func (p *Parts) open(tx *Tx, key, v []byte) ([]byte, error) {
 	value, err := unseal(tx.placeSum(p.bucket, key), v)
 	if err != nil {

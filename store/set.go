@@ -35,12 +35,6 @@ const (
 
 var lastID = uuid.Max
 
-// CompareIDs compares ids by their bytes, which is the store's order.
-func CompareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
-
-// PairKey returns a key made of two ids.
-func PairKey(a, b uuid.UUID) []byte { return append(append(make([]byte, 0, 32), a[:]...), b[:]...) }
-
 // idChunk is a chunk of the set of an owner.
 type idChunk struct {
 	owner, low, bound uuid.UUID

@@ -125,7 +125,7 @@ func (t *Table[T]) Reload(tx *Tx, old Doc[T]) (Doc[T], error) {
 // Insert writes a new record under id. If a unique key is taken, it returns the error that the key
 // declares and writes nothing.
 func (t *Table[T]) Insert(tx *Tx, id uuid.UUID, rec T) (Doc[T], error) {
-	d, err := t.core.insert(tx, id, &rec)
+	d, err := t.core.insertAfter(tx, doc{ID: id}, &rec, nil)
 	return result(d, rec, err)
 }
 

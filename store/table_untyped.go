@@ -37,13 +37,13 @@ func (t *table) find(tx *Tx, id uuid.UUID) (v []byte, err error) {
 	return v, err
 }
 
+// get reads a record into the zero record rec.
 func (t *table) get(tx *Tx, id uuid.UUID, rec any) (doc, error) {
-	v, err := t.find(tx, id)
-	if err != nil {
-		return doc{}, err
+	d, private, err := t.getUndecoded(tx, id)
+	if err == nil {
+		d.JSON = bytes.Clone(d.JSON)
+		err = t.unmarshal(id, d.JSON, private, rec)
 	}
-	d, err := t.decode(tx, id, v, rec)
-	d.JSON = bytes.Clone(d.JSON)
 	return d, err
 }
 
@@ -98,13 +98,10 @@ func (t *table) scan(tx *Tx, fn func(d doc, rec any) (more bool, err error)) err
 // transaction ends.
 func (t *table) decode(tx *Tx, id uuid.UUID, v []byte, rec any) (doc, error) {
 	d, private, err := t.open(tx, id, v)
-	if err != nil {
-		return doc{}, err
+	if err == nil {
+		err = t.unmarshal(id, d.JSON, private, rec)
 	}
-	if err := t.unmarshal(id, d.JSON, private, rec); err != nil {
-		return doc{}, err
-	}
-	return d, nil
+	return d, err
 }
 
 // privatePart returns a pointer to the private part of a record, or nil if records of its type have none.
@@ -138,10 +135,6 @@ func (t *table) open(tx *Tx, id uuid.UUID, v []byte) (d doc, private []byte, err
 	return corrections.open(tx, t.rec, id, tx.placeSum(t.rec, id[:]), v)
 }
 
-func (t *table) insert(tx *Tx, id uuid.UUID, rec any) (doc, error) {
-	return t.insertAfter(tx, doc{ID: id}, rec, nil)
-}
-
 // insertAgain inserts a record that was deleted, with its deletion as the change before.
 func (t *table) insertAgain(tx *Tx, id uuid.UUID, rec any, before []byte, fields []string) (doc, error) {
 	old, gone := doc{ID: id, JSON: before}, tx.get(goneBucket(t.name), id[:])
@@ -152,6 +145,7 @@ func (t *table) insertAgain(tx *Tx, id uuid.UUID, rec any, before []byte, fields
 	return t.insertAfter(tx, old, rec, fields)
 }
 
+// insertAfter inserts a record under the id of old, which has the change before and what the record was before that.
 func (t *table) insertAfter(tx *Tx, old doc, rec any, fields []string) (doc, error) {
 	if t.has(tx, old.ID) {
 		return doc{}, fmt.Errorf("%s %s: already exists", t.name, old.ID)

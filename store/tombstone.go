@@ -3,10 +3,10 @@ package store
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
@@ -179,11 +179,12 @@ func (t *Tombstone) Without(public []byte) ([]byte, error) {
 
 // taken returns the value of the member without the deleted value.
 func (t *Tombstone) taken(value jsontext.Value) (jsontext.Value, error) {
+	isDeleted := func(v jsontext.Value) bool { return string(v) == `"`+t.Value+`"` }
 	if value.Kind() != jsontext.KindBeginArray {
-		if string(value) != `"`+t.Value+`"` {
+		switch {
+		case !isDeleted(value):
 			return value, nil
-		}
-		if t.By != "" {
+		case t.By != "":
 			return jsontext.Value(`"` + t.By + `"`), nil
 		}
 		return jsontext.Value("null"), nil
@@ -192,15 +193,5 @@ func (t *Tombstone) taken(value jsontext.Value) (jsontext.Value, error) {
 	if err := json.Unmarshal(value, &items); err != nil {
 		return nil, err
 	}
-	left := jsontext.Value("[")
-	for _, item := range items {
-		if string(item) == `"`+t.Value+`"` {
-			continue
-		}
-		if len(left) > 1 {
-			left = append(left, ',')
-		}
-		left = append(left, item...)
-	}
-	return append(left, ']'), nil
+	return json.Marshal(slices.DeleteFunc(items, isDeleted))
 }

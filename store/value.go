@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-
-	"github.com/google/uuid"
 )
 
 // A stored value consists of the format (1 byte), the CRC32C of its place and all that follows (4),
@@ -87,16 +85,4 @@ func unseal(placeSum uint32, v []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: an entry does not match its checksum", ErrDamaged)
 	}
 	return v[4:], nil
-}
-
-// idSource generates UUIDs of version 7 that always increase, whatever the clock does. Their first
-// 60 bits (48 bits of milliseconds and a counter of 12 bits) are above those of the last id, also
-// after a restart.
-type idSource struct{ last uint64 }
-
-func (s *idSource) next(milli int64) uuid.UUID {
-	s.last = max(uint64(milli)<<12, s.last+1)
-	id := uuid.New()
-	binary.BigEndian.PutUint64(id[:], s.last>>12<<16|0x7000|s.last&0xfff)
-	return id
 }

@@ -25,15 +25,11 @@ func (t *AnyTable) VerifyExcept(tx *Tx, report Report, except string) error {
 	tx.verifying = true
 	checked := t.core
 	checked.keys = slices.DeleteFunc(slices.Clone(checked.keys), func(k secondaryKey) bool { return k.name == except })
-	v := verifier{
-		table: &checked, tx: tx, report: report,
-		seed: maphash.MakeSeed(), sums: map[string]uint64{}, versions: map[uuid.UUID]uint64{},
-	}
-	records := 0
-	var err error
-	if v.tombs, err = tx.Tombstones(v.name); err != nil {
+	v, err := newVerifier(&checked, tx, report)
+	if err != nil {
 		return err
 	}
+	records := 0
 	err = tx.scanWhileWriting(v.rec, nil, func(k, value []byte) (bool, error) {
 		if len(k) == 16 {
 			records++
@@ -68,6 +64,14 @@ type verifier struct {
 	sums     map[string]uint64 // by bucket: of the records' entries that exist
 	versions map[uuid.UUID]uint64
 	tombs    []Tombstone
+}
+
+func newVerifier(t *table, tx *Tx, report Report) (*verifier, error) {
+	tombs, err := tx.Tombstones(t.name)
+	return &verifier{
+		table: t, tx: tx, report: report, tombs: tombs,
+		seed: maphash.MakeSeed(), sums: map[string]uint64{}, versions: map[uuid.UUID]uint64{},
+	}, err
 }
 
 func (v *verifier) checkRecord(k, value []byte) error {
