@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -131,16 +132,16 @@ const (
 )
 
 // logChange appends a change to the log of the table and returns its number.
-func (tx *Tx) logChange(table string, kept time.Duration, c Change) (uint64, error) {
+func (tx *Tx) logChange(table string, kept time.Duration, c Change) uint64 {
 	log := table + logSuffix
 	c.Number = tx.sequence(log) + 1
 	c.At = tx.now
 	tx.setSequence(log, c.Number)
 	tx.putChange(log, c)
-	if c.Number%trimEvery != 0 {
-		return c.Number, nil
+	if c.Number%trimEvery == 0 {
+		tx.trim(table, kept)
 	}
-	return c.Number, tx.trim(table, kept)
+	return c.Number
 }
 
 func (tx *Tx) putChange(log string, c Change) { tx.putSealed(log, numberKey(c.Number), c.encode()) }
@@ -152,38 +153,40 @@ type logEntry struct {
 	err        error
 }
 
-// walkLog calls fn for the entries of the change log of a table, readable or not, starting at a key, until fn returns
-// false. fn may write to the log.
-func (tx *Tx) walkLog(table string, from []byte, fn func(logEntry) (more bool, err error)) error {
-	log := table + logSuffix
-	return tx.scanWhileWriting(log, from, func(key, value []byte) (bool, error) {
-		c, err := tx.decodeChange(log, key, value)
-		return fn(logEntry{c, key, value, err})
-	})
+// walkLog returns the entries of the change log of a table, readable or not, starting at a key. The loop may write to the
+// log.
+func (tx *Tx) walkLog(table string, from []byte) iter.Seq[logEntry] {
+	return func(yield func(logEntry) bool) {
+		log := table + logSuffix
+		for key, value := range tx.scanWhileWriting(log, from) {
+			if c, err := tx.decodeChange(log, key, value); !yield(logEntry{c, key, value, err}) {
+				return
+			}
+		}
+	}
 }
 
 // trim removes expired entries. It continues where the last trim of the same transaction stopped,
 // so that a large transaction does not scan its own deletions repeatedly.
-func (tx *Tx) trim(table string, kept time.Duration) error {
+func (tx *Tx) trim(table string, kept time.Duration) {
 	if tx.trimmed == nil {
 		tx.trimmed = map[string]uint64{}
 	}
 	removed := 0
-	return tx.walkLog(table, numberKey(tx.trimmed[table]), func(e logEntry) (bool, error) {
+	for e := range tx.walkLog(table, numberKey(tx.trimmed[table])) {
 		if e.err != nil {
-			return true, nil // a damaged entry must not make writes fail
+			continue // a damaged entry must not make writes fail
 		}
 		tx.trimmed[table] = e.Number
 		if removed == maxTrim || tx.now.Sub(e.At) < kept {
-			return false, nil
+			return
 		}
 		tx.delete(table+logSuffix, e.key)
 		if e.Op == Deleted {
 			tx.delete(goneBucket(table), e.ID[:])
 		}
 		removed++
-		return true, nil
-	})
+	}
 }
 
 // LastChange returns the number of the last change of a table, 0 if there was none.
@@ -245,20 +248,24 @@ func (tx *Tx) ReadChange(table string, number uint64) (c Change, found bool, err
 // Changes calls fn for the changes of a table after the given number, in order, until fn returns
 // false.
 func (tx *Tx) Changes(table string, after uint64, fn func(Change) (more bool, err error)) error {
-	return tx.walkLog(table, numberKey(after+1), func(e logEntry) (bool, error) {
+	for e := range tx.walkLog(table, numberKey(after+1)) {
 		if e.err != nil {
-			return false, e.err
+			return e.err
 		}
-		return fn(e.Change)
-	})
+		if more, err := fn(e.Change); err != nil || !more {
+			return err
+		}
+	}
+	return nil
 }
 
-// readableChanges calls fn for the readable entries of the change log of a table in order, until it returns an error.
-func (tx *Tx) readableChanges(table string, fn func(Change) error) error {
-	return tx.walkLog(table, nil, func(e logEntry) (bool, error) {
-		if e.err != nil {
-			return true, nil
+// readableChanges returns the readable entries of the change log of a table in order.
+func (tx *Tx) readableChanges(table string) iter.Seq[Change] {
+	return func(yield func(Change) bool) {
+		for e := range tx.walkLog(table, nil) {
+			if e.err == nil && !yield(e.Change) {
+				return
+			}
 		}
-		return true, fn(e.Change)
-	})
+	}
 }

@@ -74,10 +74,11 @@ func (s *Store) UseShapes(ctx context.Context, tables ...ShapedTable) error {
 				changed = append(changed, name)
 			}
 		}
-		return tx.scan(incompleteShared, nil, func(_, _ []byte) (bool, error) {
+		for range tx.scan(incompleteShared, nil) {
 			s.mayBeIncomplete.Store(true)
-			return false, nil
-		})
+			break
+		}
+		return nil
 	})
 	if err != nil {
 		return err
@@ -118,11 +119,7 @@ func (s *Store) markIncomplete(btx *bolt.Tx, tables []string) error {
 }
 
 func (tx *Tx) markIncomplete(tables []string) error {
-	before, err := tx.incompleteTables()
-	if err != nil {
-		return err
-	}
-	marked := false
+	hasJob, marked := len(tx.incompleteTables()) > 0, false
 	for _, name := range tables {
 		if tx.RecordCount(name) == 0 {
 			continue
@@ -135,10 +132,10 @@ func (tx *Tx) markIncomplete(tables []string) error {
 		}
 		marked = true
 	}
-	if !marked || len(before) > 0 { // there is a job already
+	if !marked || hasJob {
 		return nil
 	}
-	_, err = tx.Enqueue(CompleteJob, tx.now, nil)
+	_, err := tx.Enqueue(CompleteJob, tx.now, nil)
 	return err
 }
 
@@ -168,13 +165,11 @@ func (tx *Tx) incompleteRange(table string) (*incompleteRange, error) {
 }
 
 // incompleteTables returns the tables of the organization that are marked, in order.
-func (tx *Tx) incompleteTables() ([]string, error) {
-	var tables []string
-	err := tx.scan(incompleteShared, tx.org[:], within(tx.org[:], func(k, _ []byte) (bool, error) {
+func (tx *Tx) incompleteTables() (tables []string) {
+	for k := range within(tx.org[:], tx.scan(incompleteShared, tx.org[:])) {
 		tables = append(tables, string(k[len(tx.org):]))
-		return true, nil
-	}))
-	return tables, err
+	}
+	return tables
 }
 
 // With one transaction a job looks at up to lookLimit records and rewrites up to completeLimit: other writers wait.
@@ -187,7 +182,7 @@ const (
 // and removes each table's mark with the last of them. It continues where an earlier run was interrupted.
 func (s *Store) CompleteRecords(ctx context.Context, job Job) error {
 	for {
-		tables, err := Read(s, job.Org, (*Tx).incompleteTables)
+		tables, err := Read(s, job.Org, func(tx *Tx) ([]string, error) { return tx.incompleteTables(), nil })
 		if err != nil {
 			return err
 		}
@@ -254,35 +249,33 @@ func (s *Store) completeTable(ctx context.Context, job Job, name string) error {
 // looked at, and whether there are more to look at. Records that cannot be read are left to Verify.
 func (tx *Tx) findIncomplete(t *table, at *incompleteRange) (ids []uuid.UUID, more bool, err error) {
 	looked := 0
-	err = tx.scan(t.rec, at.After[:], func(k, v []byte) (bool, error) {
+	for k, v := range tx.scan(t.rec, at.After[:]) {
 		if len(k) != 16 || bytes.Equal(k, at.After[:]) {
-			return true, nil
+			continue
 		}
-		if more = looked == lookLimit || len(ids) == completeLimit; more {
-			return false, nil
+		if looked == lookLimit || len(ids) == completeLimit {
+			return ids, true, nil
 		}
 		looked++
 		id := uuid.UUID(k)
 		d, err := t.decode(tx, id, v, t.newRecord())
 		if err != nil && !errors.Is(err, ErrDamaged) {
-			return false, err
+			return ids, false, err
 		}
 		if d.completed {
 			ids = append(ids, id)
 		}
 		at.After = id
-		return true, nil
-	})
-	return ids, more, err
+	}
+	return ids, false, nil
 }
 
 // endIncomplete removes the mark of a table, and with the last mark of the organization the job.
 func (tx *Tx) endIncomplete(job Job, table string) error {
 	tx.delete(incompleteShared, incompleteKey(tx.org, table))
 	delete(tx.corrected, table)
-	left, err := tx.incompleteTables()
-	if err != nil || len(left) > 0 {
-		return err
+	if len(tx.incompleteTables()) > 0 {
+		return nil
 	}
 	return tx.Done(job.ID)
 }

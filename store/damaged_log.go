@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,19 +15,14 @@ import (
 const maxMissingChanges = 1 << 20
 
 // DamagedChanges calls fn for each unreadable entry in the change logs of the organization.
-func (tx *Tx) DamagedChanges(fn func(table string, key, value []byte)) error {
+func (tx *Tx) DamagedChanges(fn func(table string, key, value []byte)) {
 	for _, table := range bucketNames(tx.orgBkt, logSuffix) {
-		err := tx.walkLog(table, nil, func(e logEntry) (bool, error) {
+		for e := range tx.walkLog(table, nil) {
 			if e.err != nil {
 				fn(table, e.key, e.value)
 			}
-			return true, nil
-		})
-		if err != nil {
-			return err
 		}
 	}
-	return nil
 }
 
 // DropDamagedChanges takes unreadable entries out of the change logs of the organization. Each of them,
@@ -36,16 +32,13 @@ func (tx *Tx) DropDamagedChanges() error {
 	for _, table := range bucketNames(tx.orgBkt, logSuffix) {
 		missing, err := tx.dropUnreadable(table)
 		if errors.Is(err, errCounter) {
-			if err = tx.correctLog(table); err == nil {
-				missing, err = tx.dropUnreadable(table)
-			}
-		}
-		if err == nil {
-			err = tx.replaceChanges(table, missing)
+			tx.correctLog(table)
+			missing, err = tx.dropUnreadable(table)
 		}
 		if err != nil {
 			return err
 		}
+		tx.replaceChanges(table, missing)
 	}
 	return nil
 }
@@ -55,30 +48,29 @@ var errCounter = fmt.Errorf("%w: the counter of a change log is wrong", ErrDamag
 
 // correctLog removes the unreadable entries of the change log of a table and sets its counter to the last change that
 // an entry or a readable record has.
-func (tx *Tx) correctLog(table string) error {
+func (tx *Tx) correctLog(table string) {
 	log, last := table+logSuffix, uint64(0)
-	err := tx.walkLog(table, nil, func(e logEntry) (bool, error) {
+	for e := range tx.walkLog(table, nil) {
 		if last = max(last, e.Number); e.err != nil {
 			tx.delete(log, e.key)
 		}
-		return true, nil
-	})
-	if err == nil {
-		err = tx.eachWritten(table, func(_ uuid.UUID, number uint64) { last = max(last, number) })
+	}
+	for _, number := range tx.lastWrites(table) {
+		last = max(last, number)
 	}
 	tx.setSequence(log, last)
-	return err
 }
 
-// eachWritten calls fn for the readable records of a table with the number of the change that wrote each.
-func (tx *Tx) eachWritten(table string, fn func(id uuid.UUID, number uint64)) error {
-	rec := table + recSuffix
-	return tx.scan(rec, nil, func(key, value []byte) (bool, error) {
-		if len(key) == 16 && tx.checkEntry(rec, key, value) == nil {
-			fn(uuid.UUID(key), changeOf(value))
+// lastWrites returns the readable records of a table with the number of the change that wrote each.
+func (tx *Tx) lastWrites(table string) iter.Seq2[uuid.UUID, uint64] {
+	return func(yield func(uuid.UUID, uint64) bool) {
+		rec := table + recSuffix
+		for key, value := range tx.scan(rec, nil) {
+			if len(key) == 16 && tx.checkEntry(rec, key, value) == nil && !yield(uuid.UUID(key), changeOf(value)) {
+				return
+			}
 		}
-		return true, nil
-	})
+	}
 }
 
 // dropUnreadable deletes the unreadable entries of the change log of a table. It returns the numbers for which the log
@@ -95,56 +87,49 @@ func (tx *Tx) dropUnreadable(table string) (missing map[uint64]time.Time, err er
 		}
 		return nil
 	}
-	err = tx.walkLog(table, nil, func(e logEntry) (_ bool, err error) {
+	for e := range tx.walkLog(table, nil) {
 		if e.err == nil {
 			if last > 0 && e.Number > last {
 				err = miss(e.Number - 1)
 			}
 			last, at = e.Number, e.At
-			return true, err
+		} else if tx.delete(table+logSuffix, e.key); len(e.key) == 8 {
+			n := binary.BigEndian.Uint64(e.key)
+			if n <= last || n > end {
+				continue // the key itself is damaged
+			}
+			if last == 0 {
+				last = n - 1
+			}
+			err = miss(n)
+			last = n
 		}
-		tx.delete(table+logSuffix, e.key)
-		if len(e.key) != 8 {
-			return true, nil
+		if err != nil {
+			return missing, err
 		}
-		n := binary.BigEndian.Uint64(e.key)
-		if n <= last || n > end {
-			return true, nil // the key itself is damaged
-		}
-		if last == 0 {
-			last = n - 1
-		}
-		err = miss(n)
-		last = n
-		return true, err
-	})
+	}
 	switch {
-	case err == nil && last == 0 && end > 0:
+	case last == 0 && end > 0:
 		missing[end] = at // the others may have been trimmed
-	case err == nil && last < end:
+	case last < end:
 		err = miss(end)
 	}
 	return missing, err
 }
 
 // replaceChanges writes entries for the missing numbers of a log.
-func (tx *Tx) replaceChanges(table string, missing map[uint64]time.Time) error {
+func (tx *Tx) replaceChanges(table string, missing map[uint64]time.Time) {
 	if len(missing) == 0 {
-		return nil
+		return
 	}
 	changes := map[uint64]Change{}
-	err := tx.eachWritten(table, func(id uuid.UUID, number uint64) { changes[number] = Change{Op: Updated, ID: id} })
-	if err != nil {
-		return err
+	for id, number := range tx.lastWrites(table) {
+		changes[number] = Change{Op: Updated, ID: id}
 	}
-	err = tx.scan(goneBucket(table), nil, func(key, value []byte) (bool, error) {
+	for key, value := range tx.scan(goneBucket(table), nil) {
 		if len(key) == 16 && len(value) == 8 {
 			changes[binary.BigEndian.Uint64(value)] = Change{Op: Deleted, ID: uuid.UUID(key)}
 		}
-		return true, nil
-	})
-	if err != nil {
-		return err
 	}
 	for number, at := range missing {
 		c, known := changes[number]
@@ -157,5 +142,4 @@ func (tx *Tx) replaceChanges(table string, missing map[uint64]time.Time) error {
 		}
 		tx.putChange(table+logSuffix, c)
 	}
-	return nil
 }

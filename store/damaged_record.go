@@ -186,25 +186,20 @@ func (tx *Tx) DeleteDamaged(table string, id uuid.UUID) error {
 		return ok && of == id
 	}
 	for _, bucket := range tx.keyBuckets(table) {
-		if err := tx.deleteWhere(bucket, isOwn); err != nil {
-			return err
-		}
+		tx.deleteWhere(bucket, isOwn)
 	}
 	if tx.bucket(table+logSuffix) == nil { // the table has no change log
 		return nil
 	}
 	prev := uint64(0)
-	if err := tx.readableChanges(table, func(c Change) error {
+	for c := range tx.readableChanges(table) {
 		if c.ID == id {
 			prev = c.Number
 		}
-		return nil
-	}); err != nil {
-		return err
 	}
-	number, err := tx.logChange(table, historyKept, Change{Op: Deleted, ID: id, Prev: prev, Actor: tx.actor})
+	number := tx.logChange(table, historyKept, Change{Op: Deleted, ID: id, Prev: prev, Actor: tx.actor})
 	tx.put(goneBucket(table), id[:], numberKey(number))
-	return err
+	return nil
 }
 
 // recordOf returns the record of the organization to which a unique or secondary key leads.
@@ -221,13 +216,12 @@ func (tx *Tx) recordOf(key, value []byte) (id uuid.UUID, ok bool) {
 }
 
 // deleteWhere deletes the entries of a bucket for which match returns true.
-func (tx *Tx) deleteWhere(bucket string, match func(key, value []byte) bool) error {
-	return tx.scanWhileWriting(bucket, nil, func(key, value []byte) (bool, error) {
+func (tx *Tx) deleteWhere(bucket string, match func(key, value []byte) bool) {
+	for key, value := range tx.scanWhileWriting(bucket, nil) {
 		if match(key, value) {
 			tx.delete(bucket, key)
 		}
-		return true, nil
-	})
+	}
 }
 
 // Raw returns the stored bytes of a record, and its public part if it can be told apart without the

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -68,24 +69,31 @@ func (tx *Tx) Job(id uuid.UUID) (Job, error) {
 	return j, nil
 }
 
-// walkJobs calls fn for the jobs of the organization, readable or not. err says why a job cannot be read.
-func (tx *Tx) walkJobs(fn func(j Job, err error) error) error {
-	return tx.scan(jobsBucket, nil, func(key, _ []byte) (bool, error) {
-		if len(key) != 16 {
-			return true, fn(Job{}, fmt.Errorf("the key %x is not the id of a job", key))
+// walkJobs returns the jobs of the organization, readable or not, each with the error of reading it.
+func (tx *Tx) walkJobs() iter.Seq2[Job, error] {
+	return func(yield func(Job, error) bool) {
+		for key := range tx.scan(jobsBucket, nil) {
+			j, err := Job{}, fmt.Errorf("the key %x is not the id of a job", key)
+			if len(key) == 16 {
+				j, err = tx.Job(uuid.UUID(key))
+			}
+			if !yield(j, err) {
+				return
+			}
 		}
-		return true, fn(tx.Job(uuid.UUID(key)))
-	})
+	}
 }
 
 // EachJob calls fn for the jobs of the organization. It leaves out damaged ones.
 func (tx *Tx) EachJob(fn func(Job) error) error {
-	return tx.walkJobs(func(j Job, err error) error {
-		if err != nil {
-			return nil
+	for j, unreadable := range tx.walkJobs() {
+		if unreadable == nil {
+			if err := fn(j); err != nil {
+				return err
+			}
 		}
-		return fn(j)
-	})
+	}
+	return nil
 }
 
 // Reschedule changes the due time of a job and the number of its tries.

@@ -251,13 +251,11 @@ func (t *AnyTable) IDs(tx *Tx, name string, key []byte, limit int) ([]uuid.UUID,
 	var ids []uuid.UUID
 	for _, prefix := range append(replaced, keyPrefix(key)) {
 		n := 0
-		err := tx.scan(keyBucket(t.core.name, name), prefix, within(prefix, func(k, _ []byte) (bool, error) {
+		for k := range within(prefix, tx.scan(keyBucket(t.core.name, name), prefix)) {
 			ids = append(ids, uuid.UUID(k[len(prefix):]))
-			n++
-			return n != limit, nil
-		}))
-		if err != nil {
-			return nil, err
+			if n++; n == limit {
+				break
+			}
 		}
 	}
 	if len(replaced) > 0 {
@@ -273,13 +271,16 @@ func (t *AnyTable) IDs(tx *Tx, name string, key []byte, limit int) ([]uuid.UUID,
 // Range calls fn for the secondary keys of a name, starting at from, with the record of each, until
 // fn returns false.
 func (t *AnyTable) Range(tx *Tx, name string, from []byte, fn func(key []byte, id uuid.UUID) (more bool)) error {
-	return tx.scan(keyBucket(t.core.name, name), from, func(k, _ []byte) (bool, error) {
+	for k := range tx.scan(keyBucket(t.core.name, name), from) {
 		end := len(k) - 16 - 1
 		if end < 0 {
-			return false, fmt.Errorf("%s: %w: %x is not a key of %s", t.core.name, ErrDamaged, k, name)
+			return fmt.Errorf("%s: %w: %x is not a key of %s", t.core.name, ErrDamaged, k, name)
 		}
-		return fn(k[:end], uuid.UUID(k[end+1:])), nil
-	})
+		if !fn(k[:end], uuid.UUID(k[end+1:])) {
+			break
+		}
+	}
+	return nil
 }
 
 // Oldest returns the id of the oldest record with a secondary key.
@@ -305,11 +306,11 @@ func (s *Store) Lookup(table, key string, value []byte) (org, id uuid.UUID, foun
 // LookupPrefix calls fn for each record whose global unique key begins with prefix, and its organization.
 func (s *Store) LookupPrefix(table, key string, prefix []byte, fn func(org, id uuid.UUID)) error {
 	return s.View(uuid.Nil, func(tx *Tx) error {
-		return tx.scan(sharedPrefix+globalBucket(table, key), prefix, within(prefix, func(k, v []byte) (bool, error) {
+		for _, v := range within(prefix, tx.scan(sharedPrefix+globalBucket(table, key), prefix)) {
 			if len(v) == 32 {
 				fn(uuid.UUID(v[:16]), uuid.UUID(v[16:]))
 			}
-			return true, nil
-		}))
+		}
+		return nil
 	})
 }

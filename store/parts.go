@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"iter"
 
 	"github.com/google/uuid"
 )
@@ -65,62 +66,79 @@ func (p *Parts) open(tx *Tx, key, v []byte) ([]byte, error) {
 
 // Scan calls fn for all parts of a record in order. The bytes are valid until the transaction ends.
 func (p *Parts) Scan(tx *Tx, owner uuid.UUID, fn func(n uint32, value []byte) error) error {
-	return p.walk(tx, owner[:], func(_ uuid.UUID, n uint32, value []byte, err error) error {
+	for part, err := range p.walk(tx, owner[:]) {
+		if err == nil {
+			err = fn(part.number, part.value)
+		}
 		if err != nil {
 			return err
 		}
-		return fn(n, value)
-	})
+	}
+	return nil
 }
 
 // ScanReadable is Scan without the damaged parts, of which it returns the number.
 func (p *Parts) ScanReadable(tx *Tx, owner uuid.UUID, fn func(n uint32, value []byte) error) (damaged int, err error) {
-	err = p.walk(tx, owner[:], func(_ uuid.UUID, n uint32, value []byte, err error) error {
-		if err != nil {
+	for part, unreadable := range p.walk(tx, owner[:]) {
+		if unreadable != nil {
 			damaged++
-			return nil
+		} else if err = fn(part.number, part.value); err != nil {
+			break
 		}
-		return fn(n, value)
-	})
+	}
 	return damaged, err
 }
 
-// walk calls fn for the parts, readable or not, whose keys have a prefix. err says why a part cannot be read.
-func (p *Parts) walk(tx *Tx, prefix []byte, fn func(owner uuid.UUID, n uint32, value []byte, err error) error) error {
-	return tx.scanWhileWriting(p.bucket, prefix, within(prefix, func(key, v []byte) (bool, error) {
-		if len(key) != partKeySize {
-			err := fmt.Errorf("%w: the key %x is not the key of a part", ErrDamaged, key)
-			return true, fn(uuid.Nil, 0, nil, tx.unreadable(p.bucket, key, err))
+// part is a part of a record.
+type part struct {
+	owner  uuid.UUID
+	number uint32
+	value  []byte
+}
+
+// walk returns the parts whose keys have a prefix, readable or not, each with the error of reading it. The loop may write
+// parts.
+func (p *Parts) walk(tx *Tx, prefix []byte) iter.Seq2[part, error] {
+	return func(yield func(part, error) bool) {
+		for key, v := range within(prefix, tx.scanWhileWriting(p.bucket, prefix)) {
+			var found part
+			var err error
+			if len(key) == partKeySize {
+				found = part{owner: uuid.UUID(key), number: binary.BigEndian.Uint32(key[16:])}
+				found.value, err = p.open(tx, key, v)
+			} else {
+				err = tx.unreadable(p.bucket, key, fmt.Errorf("%w: the key %x is not the key of a part", ErrDamaged, key))
+			}
+			if !yield(found, err) {
+				return
+			}
 		}
-		value, err := p.open(tx, key, v)
-		return true, fn(uuid.UUID(key), binary.BigEndian.Uint32(key[16:]), value, err)
-	}))
+	}
 }
 
 // EachPart calls fn for all parts. It leaves out damaged ones.
 func (p *Parts) EachPart(tx *Tx, fn func(owner uuid.UUID, n uint32, value []byte) error) error {
-	return p.walk(tx, nil, func(owner uuid.UUID, n uint32, value []byte, err error) error {
-		if err != nil {
-			return nil
+	for part, unreadable := range p.walk(tx, nil) {
+		if unreadable == nil {
+			if err := fn(part.owner, part.number, part.value); err != nil {
+				return err
+			}
 		}
-		return fn(owner, n, value)
-	})
+	}
+	return nil
 }
 
 // Owners returns the records that have parts.
-func (p *Parts) Owners(tx *Tx) (owners []uuid.UUID, err error) {
-	return tx.owners(p.bucket, partKeySize)
-}
+func (p *Parts) Owners(tx *Tx) ([]uuid.UUID, error) { return tx.owners(p.bucket, partKeySize), nil }
 
 // owners returns the ids with which the keys of a size begin.
-func (tx *Tx) owners(bucket string, keySize int) (owners []uuid.UUID, err error) {
-	err = tx.scan(bucket, nil, func(key, _ []byte) (bool, error) {
+func (tx *Tx) owners(bucket string, keySize int) (owners []uuid.UUID) {
+	for key := range tx.scan(bucket, nil) {
 		if len(key) == keySize && (len(owners) == 0 || owners[len(owners)-1] != uuid.UUID(key[:16])) {
 			owners = append(owners, uuid.UUID(key[:16]))
 		}
-		return true, nil
-	})
-	return owners, err
+	}
+	return owners
 }
 
 // Each calls fn for the parts of a record with the given ascending numbers. A missing part is an
@@ -152,25 +170,23 @@ func (p *Parts) Each(tx *Tx, owner uuid.UUID, numbers []uint32, fn func(n uint32
 // there are more.
 func (p *Parts) Delete(tx *Tx, owner uuid.UUID, from uint32, limit int) (more bool, err error) {
 	deleted := 0
-	err = tx.scanWhileWriting(p.bucket, partKey(owner, from), within(owner[:], func(key, _ []byte) (bool, error) {
+	for key := range within(owner[:], tx.scanWhileWriting(p.bucket, partKey(owner, from))) {
 		if deleted == limit {
-			more = true
-			return false, nil
+			return true, nil
 		}
 		deleted++
 		tx.delete(p.bucket, key)
-		return true, nil
-	}))
-	return more, err
+	}
+	return false, nil
 }
 
 // Verify reads all parts of the transaction's organization and reports unreadable ones.
 func (p *Parts) Verify(tx *Tx, report Report) error {
 	tx.verifying = true
-	return p.walk(tx, nil, func(_ uuid.UUID, _ uint32, _ []byte, err error) error {
+	for _, err := range p.walk(tx, nil) {
 		if err != nil {
 			report(false, "%v", err)
 		}
-		return nil
-	})
+	}
+	return nil
 }

@@ -111,7 +111,12 @@ func (tx *Tx) EachRow(shaped ShapedTable, fn func(Row) error) error {
 
 // EachChange calls fn for the entries of the change log of a table in order. It leaves out damaged ones.
 func (tx *Tx) EachChange(shaped ShapedTable, fn func(Change) error) error {
-	return tx.readableChanges(shaped.untyped().name, fn)
+	for c := range tx.readableChanges(shaped.untyped().name) {
+		if err := fn(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // TableState is what is known of a table beside its records.
@@ -133,7 +138,7 @@ func (tx *Tx) TableState(shaped ShapedTable) (s TableState, err error) {
 }
 
 // SetOwners returns the records that have sets.
-func (s *Sets) SetOwners(tx *Tx) (owners []uuid.UUID, err error) { return tx.owners(s.chunks, 32) }
+func (s *Sets) SetOwners(tx *Tx) []uuid.UUID { return tx.owners(s.chunks, 32) }
 
 // WriteRow writes a record of an organization that arrives. Renaming may be nil.
 func (a *Arrival) WriteRow(tx *Tx, p *Portion, row Row, r *shape.Renaming) error {

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"hash/crc32"
+	"iter"
 
 	"github.com/google/uuid"
 )
@@ -92,12 +93,15 @@ func (tx *Tx) Records(
 	if r.err != nil {
 		return r.err
 	}
-	return tx.scanWhileWriting(r.bucket, above[:], func(key, value []byte) (bool, error) {
+	for key, value := range tx.scanWhileWriting(r.bucket, above[:]) {
 		if bytes.Equal(key, above[:]) {
-			return true, nil
+			continue
 		}
-		return r.pass(key, value, fn)
-	})
+		if more, err := r.pass(key, value, fn); err != nil || !more {
+			return err
+		}
+	}
+	return nil
 }
 
 // RecordsDown is Records from the last record to the first. It does not see what the transaction itself
@@ -128,13 +132,13 @@ func (tx *Tx) LastID(table string) (id uuid.UUID) {
 // RecordCount returns the number of records of a table.
 func (tx *Tx) RecordCount(table string) int { return int(tx.sequence(table + recSuffix)) }
 
-// RecordIDs calls fn for the id of every record of a table in order of creation, including
-// unreadable records.
-func (tx *Tx) RecordIDs(table string, fn func(id uuid.UUID)) error {
-	return tx.scanWhileWriting(table+recSuffix, nil, func(key, _ []byte) (bool, error) {
-		if len(key) == 16 {
-			fn(uuid.UUID(key))
+// RecordIDs returns the id of every record of a table in order of creation, including unreadable records.
+func (tx *Tx) RecordIDs(table string) iter.Seq[uuid.UUID] {
+	return func(yield func(uuid.UUID) bool) {
+		for key := range tx.scanWhileWriting(table+recSuffix, nil) {
+			if len(key) == 16 && !yield(uuid.UUID(key)) {
+				return
+			}
 		}
-		return true, nil
-	})
+	}
 }

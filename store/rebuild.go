@@ -249,12 +249,8 @@ func (s *Store) afterRebuild(ctx context.Context) error {
 	}
 	for _, org := range append(orgs, uuid.Nil) {
 		err := s.Update(ctx, org, rebuildActor, func(tx *Tx) error {
-			if err := tx.removeOutdated(); err != nil {
-				return err
-			}
-			if err := tx.MarkLost(); err != nil {
-				return err
-			}
+			tx.removeOutdated()
+			tx.MarkLost()
 			return tx.repairSets(true)
 		})
 		if err != nil {

@@ -49,14 +49,14 @@ func (s *Store) eachChunk(org uuid.UUID, bucket string, size int, before func() 
 		err := s.View(org, func(tx *Tx) error {
 			n, from := 0, next
 			next = nil
-			return tx.scan(bucket, from, func(key, value []byte) (bool, error) {
+			for key, value := range tx.scan(bucket, from) {
 				if n++; n > size {
 					next = bytes.Clone(key)
-					return false, nil
+					break
 				}
 				fn(tx, key, value)
-				return true, nil
-			})
+			}
+			return nil
 		})
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"iter"
 	"maps"
 	"slices"
 
@@ -29,7 +30,7 @@ func (tx *Tx) sets() (sets []*Sets) {
 
 // lostChunks calls fn for each damaged chunk that repair cannot restore: the other direction has fewer ids for it
 // than the chunk had.
-func (s *Sets) lostChunks(tx *Tx, fn func(key, value []byte)) error {
+func (s *Sets) lostChunks(tx *Tx, fn func(key, value []byte)) {
 	type damaged struct {
 		idChunk
 		key, value []byte
@@ -43,42 +44,40 @@ func (s *Sets) lostChunks(tx *Tx, fn func(key, value []byte)) error {
 			found, byOwner[c.owner] = append(found, d), append(byOwner[c.owner], d)
 		}
 	}
-	err := s.walk(tx, setWalk{chunk, func(uuid.UUID, uuid.UUID) {}})
-	if err != nil || len(found) == 0 {
-		return err
+	s.walk(tx, setWalk{chunk, func(uuid.UUID, uuid.UUID) {}})
+	if len(found) == 0 {
+		return
 	}
-	err = s.eachMember(tx, func(owner, id uuid.UUID) {
+	for owner, id := range s.members(tx) {
 		for _, d := range byOwner[owner] {
 			if CompareIDs(id, d.low) > 0 && CompareIDs(id, d.bound) <= 0 {
 				d.lacking--
 			}
 		}
-	})
-	if err != nil {
-		return err
 	}
 	for _, d := range found {
 		if d.lacking > 0 {
 			fn(d.key, d.value)
 		}
 	}
-	return nil
 }
 
-// eachMember calls fn for the ids of all sets, which the other direction of the sets has.
-func (s *Sets) eachMember(tx *Tx, fn func(owner, id uuid.UUID)) error {
-	return tx.scan(s.owners, nil, func(key, _ []byte) (bool, error) {
-		if len(key) == 32 {
-			fn(uuid.UUID(key[16:]), uuid.UUID(key))
+// members returns the ids of all sets with the record that each belongs to, as the other direction of the sets has them.
+func (s *Sets) members(tx *Tx) iter.Seq2[uuid.UUID, uuid.UUID] {
+	return func(yield func(owner, id uuid.UUID) bool) {
+		for key := range tx.scan(s.owners, nil) {
+			if len(key) == 32 && !yield(uuid.UUID(key[16:]), uuid.UUID(key)) {
+				return
+			}
 		}
-		return true, nil
-	})
+	}
 }
 
+// repair writes the sets with damaged or missing chunks again.
 func (s *Sets) repair(tx *Tx, all bool) error {
 	ids := map[uuid.UUID][]uuid.UUID{} // by owner, from both directions
 	known, broken := map[uuid.UUID]bool{}, map[uuid.UUID]bool{}
-	err := s.walk(tx, setWalk{
+	s.walk(tx, setWalk{
 		chunk: func(c idChunk, key, _ []byte, err error) {
 			if len(key) != 32 {
 				return
@@ -92,25 +91,17 @@ func (s *Sets) repair(tx *Tx, all bool) error {
 		},
 		missing: func(owner, _ uuid.UUID) { broken[owner] = true },
 	})
-	if err != nil {
-		return err
-	}
-	err = s.eachMember(tx, func(owner, id uuid.UUID) {
+	for owner, id := range s.members(tx) {
 		if !known[owner] && all {
 			broken[owner] = true
 		}
 		if broken[owner] {
 			ids[owner] = append(ids[owner], id)
 		}
-	})
-	if err != nil {
-		return err
 	}
 	for _, owner := range slices.SortedFunc(maps.Keys(broken), CompareIDs) {
 		isOwn := func(key, _ []byte) bool { return bytes.HasPrefix(key, owner[:]) }
-		if err := tx.deleteWhere(s.chunks, isOwn); err != nil {
-			return err
-		}
+		tx.deleteWhere(s.chunks, isOwn)
 		if _, err := s.Add(tx, owner, ids[owner]); err != nil {
 			return err
 		}

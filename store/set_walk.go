@@ -12,18 +12,18 @@ type setWalk struct {
 }
 
 // walk reads the chunks of all sets in order. The functions of w may write to the sets.
-func (s *Sets) walk(tx *Tx, w setWalk) error {
+func (s *Sets) walk(tx *Tx, w setWalk) {
 	last := idChunk{bound: lastID}
 	endSet := func() {
 		if last.bound != lastID {
 			w.missing(last.owner, last.bound)
 		}
 	}
-	err := tx.scanWhileWriting(s.chunks, nil, func(key, value []byte) (bool, error) {
+	for key, value := range tx.scanWhileWriting(s.chunks, nil) {
 		c, err := s.open(tx, key, value)
 		if len(key) != 32 {
 			w.chunk(idChunk{}, key, value, err)
-			return true, nil
+			continue
 		}
 		owner, low := uuid.UUID(key), last.bound
 		if owner != last.owner || low == lastID {
@@ -37,10 +37,6 @@ func (s *Sets) walk(tx *Tx, w setWalk) error {
 		}
 		last = c
 		w.chunk(c, key, value, err)
-		return true, nil
-	})
-	if err == nil {
-		endSet()
 	}
-	return err
+	endSet()
 }

@@ -227,12 +227,11 @@ func (t *AnyTable) Public(tx *Tx, id uuid.UUID) ([]byte, error) {
 
 // First returns the first id of a record that is not below the given one.
 func (t *AnyTable) First(tx *Tx, from uuid.UUID) (id uuid.UUID, found bool) {
-	_ = tx.scan(t.core.rec, from[:], func(k, _ []byte) (bool, error) {
-		found = len(k) == 16
+	for k := range tx.scan(t.core.rec, from[:]) {
 		copy(id[:], k)
-		return false, nil
-	})
-	return id, found
+		return id, len(k) == 16
+	}
+	return id, false
 }
 
 // Public returns the public part and the version.

@@ -68,19 +68,22 @@ func (t *table) isUnchanged(tx *Tx, old doc) (bool, error) {
 // each calls fn for the readable records in order of creation, with what is stored of each, until fn returns false.
 // What is damaged is counted and logged.
 func (t *table) each(tx *Tx, fn func(d doc, private, stored []byte) (more bool, err error)) error {
-	return tx.scanWhileWriting(t.rec, nil, func(key, value []byte) (bool, error) {
+	for key, value := range tx.scanWhileWriting(t.rec, nil) {
 		if len(key) != 16 {
-			return true, nil // check reports it
+			continue // check reports it
 		}
 		d, private, err := t.open(tx, uuid.UUID(key), value)
 		if IsDamagedRecord(err) {
-			return true, nil
+			continue
 		}
 		if err != nil {
-			return false, err
+			return err
 		}
-		return fn(d, private, value)
-	})
+		if more, err := fn(d, private, value); err != nil || !more {
+			return err
+		}
+	}
+	return nil
 }
 
 // scan is each with the decoded records.
@@ -258,10 +261,11 @@ func (t *table) logWith(tx *Tx, c Change, before []byte) (number uint64, err err
 			return 0, fmt.Errorf("%s %s: %w", t.name, c.ID, err)
 		}
 	}
-	if number, err = tx.logChange(t.name, t.kept, c); err == nil && t.journaled {
+	number = tx.logChange(t.name, t.kept, c)
+	if t.journaled {
 		tx.journalChange(c.Actor.OperationID, t.name, number, c.Swept)
 	}
-	return number, err
+	return number, nil
 }
 
 // current returns an error for a record that was changed since it was read, because its old keys

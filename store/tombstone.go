@@ -44,17 +44,16 @@ func (tx *Tx) Tombstones(table string) ([]Tombstone, error) {
 
 func (tx *Tx) readTombstones(table string) (tombs []Tombstone, err error) {
 	bucket := tombBucket(table)
-	err = tx.scanWhileWriting(bucket, nil, func(key, value []byte) (bool, error) {
+	for key, value := range tx.scan(bucket, nil) {
 		var t Tombstone
 		if err := tx.readJSON(bucket, key, value, &t); err != nil {
 			_ = tx.unreadable(bucket, key, err)
-			return false, fmt.Errorf("tombstone %q: %w", key, err)
+			return nil, fmt.Errorf("tombstone %q: %w", key, err)
 		}
 		tombs = append(tombs, t)
-		return true, nil
-	})
+	}
 	slices.SortFunc(tombs, func(a, b Tombstone) int { return cmp.Compare(a.Number, b.Number) })
-	return tombs, err
+	return tombs, nil
 }
 
 // AddTombstone adds a tombstone to the table. The caller must call Sweep until it reports that
@@ -111,15 +110,11 @@ func (t *AnyTable) replacedBy(tx *Tx, name string, key []byte) (prefixes [][]byt
 func (t *AnyTable) Sweep(tx *Tx, tomb Tombstone, limit int) (more bool, err error) {
 	bucket := keyBucket(t.core.name, tomb.Key)
 	var entries [][]byte
-	err = tx.scanWhileWriting(bucket, tomb.Prefix, within(tomb.Prefix, func(key, _ []byte) (bool, error) {
+	for key := range within(tomb.Prefix, tx.scan(bucket, tomb.Prefix)) {
 		if more = len(entries) == limit; more {
-			return false, nil
+			break
 		}
 		entries = append(entries, bytes.Clone(key))
-		return true, nil
-	}))
-	if err != nil {
-		return false, err
 	}
 	for _, entry := range entries {
 		if len(entry) < 16 {

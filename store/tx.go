@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -290,71 +291,73 @@ func (tx *Tx) changed() map[string]uint64 {
 	return tables
 }
 
-// visit is called for an entry of a bucket. A scan ends when it returns false or an error.
-type visit func(key, value []byte) (more bool, err error)
+// entrySeq is the keys and values of a bucket in the order of the keys. They are valid until the transaction ends.
+type entrySeq = iter.Seq2[[]byte, []byte]
 
-// within returns fn for a scan that ends with the first key that does not have the prefix.
-func within(prefix []byte, fn visit) visit {
-	return func(key, value []byte) (bool, error) {
-		if !bytes.HasPrefix(key, prefix) {
-			return false, nil
+// within returns the entries up to the first whose key does not have the prefix.
+func within(prefix []byte, all entrySeq) entrySeq {
+	return func(yield func(key, value []byte) bool) {
+		for key, value := range all {
+			if !bytes.HasPrefix(key, prefix) || !yield(key, value) {
+				return
+			}
 		}
-		return fn(key, value)
 	}
 }
 
-// scan calls fn for the entries of a bucket in the order of their keys, starting at from. fn must not write to the bucket.
-func (tx *Tx) scan(bucket string, from []byte, fn visit) error {
-	return tx.scanMerged(bucket, tx.writes[bucket], from, fn)
+// scan returns the entries of a bucket, starting at from. The loop over them must not write to the bucket.
+func (tx *Tx) scan(bucket string, from []byte) entrySeq {
+	return tx.merged(bucket, tx.writes[bucket], from)
 }
 
-// scanWhileWriting is scan for a function that may write to the bucket. It sees the transaction's writes up to its start.
-// Because it shares them with the transaction, each write to the bucket costs a copy.
-func (tx *Tx) scanWhileWriting(bucket string, from []byte, fn visit) error {
+// scanWhileWriting is scan for a loop that may write to the bucket. It does not see what the loop writes.
+// Because it shares the writes so far with the transaction, each write to the bucket costs a copy.
+func (tx *Tx) scanWhileWriting(bucket string, from []byte) entrySeq {
 	w := tx.writes[bucket]
 	if w != nil {
 		w = w.Copy()
 	}
-	return tx.scanMerged(bucket, w, from, fn)
+	return tx.merged(bucket, w, from)
 }
 
-// scanMerged calls fn for the entries that a bucket has in the file, merged with buffered writes, which may be nil.
-func (tx *Tx) scanMerged(bucket string, w *btree.Map[string, []byte], from []byte, fn visit) error {
-	var k, v []byte
-	var c *bolt.Cursor
-	if b := tx.bucket(bucket); b != nil {
-		c = b.Cursor()
-		k, v = c.Seek(from)
+// merged returns the entries that a bucket has in the file, merged with buffered writes, which may be nil.
+func (tx *Tx) merged(bucket string, w *btree.Map[string, []byte], from []byte) entrySeq {
+	return func(yield func(key, value []byte) bool) {
+		var k, v []byte
+		var c *bolt.Cursor
+		if b := tx.bucket(bucket); b != nil {
+			c = b.Cursor()
+			k, v = c.Seek(from)
+		}
+		var own btree.MapIter[string, []byte]
+		haveOwn := false
+		if w != nil {
+			own = w.Iter()
+			haveOwn = own.Seek(string(from))
+		}
+		for k != nil || haveOwn {
+			order := -1 // the key of the file comes first
+			if k == nil {
+				order = 1
+			} else if haveOwn {
+				order = bytes.Compare(k, []byte(own.Key()))
+			}
+			key, value := k, v
+			if order >= 0 {
+				key, value = []byte(own.Key()), own.Value()
+				haveOwn = own.Next()
+			}
+			if order <= 0 {
+				k, v = c.Next()
+			}
+			if order >= 0 && value == nil {
+				continue
+			}
+			if !yield(key, value) {
+				return
+			}
+		}
 	}
-	var own btree.MapIter[string, []byte]
-	haveOwn := false
-	if w != nil {
-		own = w.Iter()
-		haveOwn = own.Seek(string(from))
-	}
-	for k != nil || haveOwn {
-		order := -1 // the key of the file comes first
-		if k == nil {
-			order = 1
-		} else if haveOwn {
-			order = bytes.Compare(k, []byte(own.Key()))
-		}
-		key, value := k, v
-		if order >= 0 {
-			key, value = []byte(own.Key()), own.Value()
-			haveOwn = own.Next()
-		}
-		if order <= 0 {
-			k, v = c.Next()
-		}
-		if order >= 0 && value == nil {
-			continue
-		}
-		if more, err := fn(key, value); err != nil || !more {
-			return err
-		}
-	}
-	return nil
 }
 
 // apply moves the buffered writes into the shared transaction.

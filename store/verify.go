@@ -30,14 +30,13 @@ func (t *AnyTable) VerifyExcept(tx *Tx, report Report, except string) error {
 		return err
 	}
 	records := 0
-	err = tx.scanWhileWriting(v.rec, nil, func(k, value []byte) (bool, error) {
+	for k, value := range tx.scanWhileWriting(v.rec, nil) {
 		if len(k) == 16 {
 			records++
 		}
-		return true, v.checkRecord(k, value)
-	})
-	if err != nil {
-		return err
+		if err := v.checkRecord(k, value); err != nil {
+			return err
+		}
 	}
 	switch n := t.Count(tx); {
 	case n > records: // the count shows that records are gone
@@ -52,7 +51,8 @@ func (t *AnyTable) VerifyExcept(tx *Tx, report Report, except string) error {
 	if v.unlogged {
 		return nil
 	}
-	return v.log()
+	v.log()
+	return nil
 }
 
 // verifier compares one table with what is derived from it.
@@ -290,34 +290,37 @@ func (v *verifier) leftOver(
 func (tx *Tx) ifSumDiffers(
 	bucket string, seed maphash.Seed, want uint64, counts func(k, value []byte) bool, fn func(k, value []byte) error,
 ) error {
-	each := func(fn func(k, value []byte) error) error {
-		return tx.scanWhileWriting(bucket, nil, func(k, value []byte) (bool, error) {
-			if !counts(k, value) {
-				return true, nil
-			}
-			return true, fn(k, value)
-		})
-	}
 	sum := uint64(0)
-	err := each(func(k, _ []byte) error { sum += maphash.Bytes(seed, k); return nil })
-	if err != nil || sum == want {
-		return err
+	for k, value := range tx.scan(bucket, nil) {
+		if counts(k, value) {
+			sum += maphash.Bytes(seed, k)
+		}
 	}
-	return each(fn)
+	if sum == want {
+		return nil
+	}
+	for k, value := range tx.scanWhileWriting(bucket, nil) {
+		if counts(k, value) {
+			if err := fn(k, value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // log compares the records with the newest change of each that the log still has.
-func (v *verifier) log() error {
+func (v *verifier) log() {
 	type newest struct {
 		number uint64
 		op     Op
 	}
 	last := map[uuid.UUID]newest{}
 	first, number := uint64(0), uint64(0)
-	err := v.tx.walkLog(v.name, nil, func(e logEntry) (bool, error) {
+	for e := range v.tx.walkLog(v.name, nil) {
 		if e.err != nil {
 			v.report(false, "%s: %v", v.name, e.err)
-			return true, nil
+			continue
 		}
 		if first == 0 {
 			first = e.Number
@@ -326,10 +329,6 @@ func (v *verifier) log() error {
 		}
 		number = e.Number
 		last[e.ID] = newest{e.Number, e.Op}
-		return true, nil
-	})
-	if err != nil {
-		return err
 	}
 	if n := v.tx.LastChange(v.name); n != number {
 		v.report(false, "%s: the last change is %d, but the counter says %d", v.name, number, n)
@@ -350,7 +349,6 @@ func (v *verifier) log() error {
 			v.report(false, "%s %s: the change log has it, but it does not exist", v.name, id)
 		}
 	}
-	return nil
 }
 
 // Dump returns every key and value of an organization as text, for comparisons.
@@ -359,12 +357,8 @@ func (s *Store) Dump(org uuid.UUID) (string, error) {
 	err := s.View(org, func(tx *Tx) error {
 		for _, name := range bucketNames(tx.orgBkt, "") {
 			fmt.Fprintf(&b, "%s (%d)\n", name, tx.sequence(name))
-			err := tx.scanWhileWriting(name, nil, func(k, v []byte) (bool, error) {
+			for k, v := range tx.scan(name, nil) {
 				fmt.Fprintf(&b, "  %x %q\n", k, v)
-				return true, nil
-			})
-			if err != nil {
-				return err
 			}
 		}
 		return nil
