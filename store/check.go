@@ -34,7 +34,8 @@ func (tx *Tx) verifyShared(report Report) error {
 	}
 	for i := range lost {
 		l := &lost[i]
-		report(false, "page %d, which had entries of %s of organization %s, is lost: %s", l.Page, cmp.Or(l.Bucket, "all tables"), l.Organization, l.Cause)
+		report(false, "page %d, which had entries of %s of organization %s, is lost: %s",
+			l.Page, cmp.Or(l.Bucket, "all tables"), l.Organization, l.Cause)
 	}
 	tx.verifyQueue(report)
 	tx.verifyMarks(report)

@@ -21,7 +21,8 @@ func (s *Sets) Verify(tx *Tx, report Report) error {
 			entry := PairKey(c.id(i), c.owner)
 			sum += maphash.Bytes(seed, entry)
 			if tx.get(s.owners, entry) == nil {
-				report(tx.repair(func() { tx.put(s.owners, entry, nil) }), "%s: %s is in the set of %s but has no entry for it", s.owners, c.id(i), c.owner)
+				repaired := tx.repair(func() { tx.put(s.owners, entry, nil) })
+				report(repaired, "%s: %s is in the set of %s but has no entry for it", s.owners, c.id(i), c.owner)
 			}
 		}
 	}

@@ -26,6 +26,16 @@
 //	trash/<organization>/    its data, until EmptyTrash has removed it, or that of one that is arriving (see arrival.go)
 //
 // Tables of the installation are in the organization uuid.Nil.
+//
+// A record passes through these layers, from the type to the bytes:
+//
+//	table.go          Table knows the type of the records; AnyTable has what does not depend on it
+//	table_untyped.go  table reads and writes records with their keys, their changes and the count
+//	correction.go     what every read applies to stored records: tombstones, and members that were added since
+//	value.go          the bytes of a record, with their checksum
+//	tx.go             Tx buffers writes and reads buckets through them
+//
+// Reader reads records by id without decoding them. edit.go finds and changes values wherever they are stored.
 package store
 
 import (

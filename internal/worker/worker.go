@@ -96,10 +96,9 @@ func (w *Worker) Once(ctx context.Context) {
 	}
 }
 
-// begin starts as many due jobs as may run, and returns when the next job is due, or zero if the end of a job has to come
-// first.
+// begin starts as many due jobs as may run, and returns when the next job is due, or zero if a job has to end first.
 func (w *Worker) begin(ctx context.Context) time.Time {
-	for w.countRunning() < maxRunning {
+	for ctx.Err() == nil && w.countRunning() < maxRunning {
 		jobs, next, err := w.store.Due(w.store.Now(), maxRunning, w.mustWait, w.order())
 		if err != nil { // the readable jobs still run
 			w.log.Error("unreadable jobs are skipped", "error", err)
