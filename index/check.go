@@ -208,14 +208,15 @@ func (s *tableIndex) compare(tx *store.Tx, at *snapshot, problem func(format str
 			c.seen[change.id] = true
 		}
 	}
-	return tx.RecordIDs(s.kind.table, func(id uuid.UUID) {
+	for id := range tx.RecordIDs(s.kind.table) {
 		if !at.view.covers(id) || c.seen[id] {
-			return
+			continue
 		}
 		if _, _, err := c.records.Public(id); !errors.Is(err, store.ErrDamaged) { // unreadable records are left out
 			problem("lacks %s, which is in the store", id)
 		}
-	})
+	}
+	return nil
 }
 
 // comparison is one comparison of an index with the store.

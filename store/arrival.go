@@ -100,12 +100,11 @@ func (s *Store) AbandonArrivals(ctx context.Context) error {
 
 // abandonArrivals removes the organizations whose marks begin with a prefix.
 func (s *Store) abandonArrivals(ctx context.Context, prefix []byte) error {
-	var marks [][]byte
-	err := s.View(uuid.Nil, func(tx *Tx) error {
-		return tx.look(metaShared, prefix, within(prefix, func(key, _ []byte) (bool, error) {
+	marks, err := Read(s, uuid.Nil, func(tx *Tx) (marks [][]byte, err error) {
+		for key := range within(prefix, tx.scan(metaShared, prefix)) {
 			marks = append(marks, bytes.Clone(key))
-			return true, nil
-		}))
+		}
+		return marks, nil
 	})
 	if err != nil || len(marks) == 0 {
 		return err

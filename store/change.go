@@ -2,8 +2,8 @@ package store
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -75,7 +75,7 @@ func appendOperationID(b []byte, id uuid.UUID, swept bool) []byte {
 }
 
 func (tx *Tx) decodeChange(log string, key, value []byte) (Change, error) {
-	b, err := unseal(tx.place(log, key), value)
+	b, err := unseal(tx.placeSum(log, key), value)
 	if err != nil {
 		return Change{}, fmt.Errorf("change %x: %w", key, err)
 	}
@@ -132,50 +132,65 @@ const (
 )
 
 // logChange appends a change to the log of the table and returns its number.
-func (tx *Tx) logChange(table string, kept time.Duration, c Change) (uint64, error) {
-	log := table + ".log"
+func (tx *Tx) logChange(table string, kept time.Duration, c Change) uint64 {
+	log := table + logSuffix
 	c.Number = tx.sequence(log) + 1
 	c.At = tx.now
 	tx.setSequence(log, c.Number)
 	tx.putChange(log, c)
-	if c.Number%trimEvery != 0 {
-		return c.Number, nil
+	if c.Number%trimEvery == 0 {
+		tx.trim(table, kept)
 	}
-	return c.Number, tx.trim(log, kept)
+	return c.Number
 }
 
 func (tx *Tx) putChange(log string, c Change) { tx.putSealed(log, numberKey(c.Number), c.encode()) }
 
+// logEntry is an entry of a change log. err says why the change cannot be read.
+type logEntry struct {
+	Change
+	key, value []byte
+	err        error
+}
+
+// walkLog returns the entries of the change log of a table, readable or not, starting at a key. The loop may write to the
+// log.
+func (tx *Tx) walkLog(table string, from []byte) iter.Seq[logEntry] {
+	return func(yield func(logEntry) bool) {
+		log := table + logSuffix
+		for key, value := range tx.scanWhileWriting(log, from) {
+			if c, err := tx.decodeChange(log, key, value); !yield(logEntry{c, key, value, err}) {
+				return
+			}
+		}
+	}
+}
+
 // trim removes expired entries. It continues where the last trim of the same transaction stopped,
 // so that a large transaction does not scan its own deletions repeatedly.
-func (tx *Tx) trim(log string, kept time.Duration) error {
+func (tx *Tx) trim(table string, kept time.Duration) {
 	if tx.trimmed == nil {
 		tx.trimmed = map[string]uint64{}
 	}
-	from, removed := tx.trimmed[log], 0
-	return tx.scan(log, numberKey(from), func(key, value []byte) (bool, error) {
-		entry, err := tx.decodeChange(log, key, value)
-		if errors.Is(err, ErrDamaged) {
-			return true, nil // a damaged entry must not make writes fail
+	removed := 0
+	for e := range tx.walkLog(table, numberKey(tx.trimmed[table])) {
+		if e.err != nil {
+			continue // a damaged entry must not make writes fail
 		}
-		if err != nil {
-			return false, err
+		tx.trimmed[table] = e.Number
+		if removed == maxTrim || tx.now.Sub(e.At) < kept {
+			return
 		}
-		tx.trimmed[log] = entry.Number
-		if removed == maxTrim || tx.now.Sub(entry.At) < kept {
-			return false, nil
-		}
-		tx.delete(log, key)
-		if entry.Op == Deleted {
-			tx.delete(goneBucket(strings.TrimSuffix(log, ".log")), entry.ID[:])
+		tx.delete(table+logSuffix, e.key)
+		if e.Op == Deleted {
+			tx.delete(goneBucket(table), e.ID[:])
 		}
 		removed++
-		return true, nil
-	})
+	}
 }
 
 // LastChange returns the number of the last change of a table, 0 if there was none.
-func (tx *Tx) LastChange(table string) uint64 { return tx.sequence(table + ".log") }
+func (tx *Tx) LastChange(table string) uint64 { return tx.sequence(table + logSuffix) }
 
 // History calls fn for the changes of a record, newest first, until fn returns false or the entries
 // have expired. A deleted record has a history as long as the log has its deletion. An unknown
@@ -189,7 +204,7 @@ func (tx *Tx) History(table string, id uuid.UUID, fn func(Change) (more bool, er
 		found = true
 		return fn(c)
 	})
-	if err == nil && !found && tx.get(table+".rec", id[:]) == nil {
+	if err == nil && !found && tx.get(table+recSuffix, id[:]) == nil {
 		return fault.ErrNotFound
 	}
 	return err
@@ -198,7 +213,7 @@ func (tx *Tx) History(table string, id uuid.UUID, fn func(Change) (more bool, er
 // changesOf calls fn for the changes of a record that are stored, newest first, until fn returns false.
 func (tx *Tx) changesOf(table string, id uuid.UUID, fn func(Change) (more bool, err error)) error {
 	var number uint64
-	if v := tx.get(table+".rec", id[:]); v != nil {
+	if v := tx.get(table+recSuffix, id[:]); v != nil {
 		number = changeOf(v)
 	} else if v := tx.get(goneBucket(table), id[:]); len(v) == 8 {
 		number = binary.BigEndian.Uint64(v)
@@ -219,18 +234,38 @@ func (tx *Tx) changesOf(table string, id uuid.UUID, fn func(Change) (more bool, 
 	return nil
 }
 
-// goneBucket has the change number of each deletion that the log has, by record.
-func goneBucket(table string) string { return table + ".gone" }
+// ReadChange returns an entry of the change log of a table. found is false if it was trimmed.
+func (tx *Tx) ReadChange(table string, number uint64) (c Change, found bool, err error) {
+	log, key := table+logSuffix, numberKey(number)
+	value := tx.get(log, key)
+	if value == nil {
+		return c, false, nil
+	}
+	c, err = tx.decodeChange(log, key, value)
+	return c, err == nil, err
+}
 
 // Changes calls fn for the changes of a table after the given number, in order, until fn returns
 // false.
 func (tx *Tx) Changes(table string, after uint64, fn func(Change) (more bool, err error)) error {
-	log := table + ".log"
-	return tx.scan(log, numberKey(after+1), func(key, value []byte) (bool, error) {
-		c, err := tx.decodeChange(log, key, value)
-		if err != nil {
-			return false, err
+	for e := range tx.walkLog(table, numberKey(after+1)) {
+		if e.err != nil {
+			return e.err
 		}
-		return fn(c)
-	})
+		if more, err := fn(e.Change); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// readableChanges returns the readable entries of the change log of a table in order.
+func (tx *Tx) readableChanges(table string) iter.Seq[Change] {
+	return func(yield func(Change) bool) {
+		for e := range tx.walkLog(table, nil) {
+			if e.err == nil && !yield(e.Change) {
+				return
+			}
+		}
+	}
 }

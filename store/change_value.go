@@ -102,28 +102,34 @@ func decodeValues(b []byte, n int) ([][]byte, error) {
 // result is never nil.
 func memberValues(public []byte, names []string) ([][]byte, error) {
 	values := make([][]byte, len(names))
-	d := jsontext.NewDecoder(bytes.NewBuffer(public))
+	err := eachMember(public, func(name string, value jsontext.Value) error {
+		if at := slices.Index(names, name); at >= 0 {
+			values[at] = slices.Clone(value)
+		}
+		return nil
+	})
+	return values, err
+}
+
+// eachMember calls fn for the members of a JSON object in order. The value is valid during the call.
+func eachMember(object []byte, fn func(name string, value jsontext.Value) error) error {
+	d := jsontext.NewDecoder(bytes.NewBuffer(object))
 	if _, err := d.ReadToken(); err != nil {
-		return nil, err
+		return err
 	}
-	for found := 0; found < len(names) && d.PeekKind() == jsontext.KindString; {
-		name, err := d.ReadToken()
+	for d.PeekKind() == jsontext.KindString {
+		token, err := d.ReadToken()
 		if err != nil {
-			return nil, err
+			return err
 		}
-		at := slices.Index(names, name.String())
-		if at < 0 {
-			if err := d.SkipValue(); err != nil {
-				return nil, err
-			}
-			continue
-		}
+		name := token.String() // before the token becomes invalid
 		value, err := d.ReadValue()
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = fn(name, value)
 		}
-		values[at] = slices.Clone(value)
-		found++
+		if err != nil {
+			return err
+		}
 	}
-	return values, nil
+	return nil
 }

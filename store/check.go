@@ -34,90 +34,74 @@ func (tx *Tx) verifyShared(report Report) error {
 	}
 	for i := range lost {
 		l := &lost[i]
-		report(false, "page %d, which had entries of %s of organization %s, is lost: %s", l.Page, cmp.Or(l.Bucket, "all tables"), l.Organization, l.Cause)
+		report(false, "page %d, which had entries of %s of organization %s, is lost: %s",
+			l.Page, cmp.Or(l.Bucket, "all tables"), l.Organization, l.Cause)
 	}
-	if err := tx.verifyQueue(report); err != nil {
-		return err
-	}
-	if err := tx.verifyMarks(report); err != nil {
-		return err
-	}
+	tx.verifyQueue(report)
+	tx.verifyMarks(report)
 	orgs := tx.btx.Bucket(orgsBucket)
 	err = orgs.ForEachBucket(func(org []byte) error {
 		if len(org) != 16 {
 			report(false, "organizations: the key %x is not an id", org)
 			return nil
 		}
-		return tx.verifyJobs(newTx(tx.store, tx.btx, uuid.UUID(org)), report)
+		tx.verifyJobs(newTx(tx.store, tx.btx, uuid.UUID(org)), report)
+		return nil
 	})
 	if err != nil {
 		return err
 	}
 	for _, name := range globalBuckets(tx.btx) {
 		bucket := sharedPrefix + name
-		err := tx.scan(bucket, nil, func(k, v []byte) (bool, error) {
+		for k, v := range tx.scanWhileWriting(bucket, nil) {
 			if len(v) != 32 || orgs.Bucket(v[:16]) == nil {
 				report(tx.forget(bucket, k), "%s: the key %x belongs to an organization that does not exist", name, k)
 			}
-			return true, nil
-		})
-		if err != nil {
-			return err
 		}
 	}
 	return nil
 }
 
 // verifyMarks reports marks of incomplete records that belong to no organization.
-func (tx *Tx) verifyMarks(report Report) error {
+func (tx *Tx) verifyMarks(report Report) {
 	orgs := tx.btx.Bucket(orgsBucket)
-	return tx.scan(incompleteShared, nil, func(k, _ []byte) (bool, error) {
+	for k := range tx.scanWhileWriting(incompleteShared, nil) {
 		if len(k) <= 16 || orgs.Bucket(k[:16]) == nil {
 			report(tx.forget(incompleteShared, k), "incomplete records: the key %x names no organization", k)
 		}
-		return true, nil
-	})
+	}
 }
 
 // verifyQueue reports the queue entries that belong to no job. Entries of unreadable jobs are kept
 // because they may be right.
-func (tx *Tx) verifyQueue(report Report) error {
-	return tx.scan(dueShared, nil, func(k, _ []byte) (bool, error) {
+func (tx *Tx) verifyQueue(report Report) {
+	for k := range tx.scanWhileWriting(dueShared, nil) {
 		if len(k) != dueKeySize {
 			report(tx.forget(dueShared, k), "jobs: the queue entry %x does not belong to a job", k)
-			return true, nil
+			continue
 		}
 		_, org, id := readDueKey(k)
 		j, err := newTx(tx.store, tx.btx, org).Job(id)
 		if fault.CodeOf(err) == fault.NotFound || err == nil && !bytes.Equal(j.dueKey(), k) {
 			report(tx.forget(dueShared, k), "jobs: the queue entry of job %s of organization %s does not match a job", id, org)
 		}
-		return true, nil
-	})
+	}
 }
 
 // verifyJobs reports the jobs of an organization that are missing in the queue.
-func (tx *Tx) verifyJobs(of *Tx, report Report) error {
-	return of.scan(jobsBucket, nil, func(k, _ []byte) (bool, error) {
-		if len(k) != 16 {
-			report(false, "organization %s: the key %x is not the id of a job", of.org, k)
-			return true, nil
-		}
-		j, err := of.Job(uuid.UUID(k))
-		if err != nil {
+func (tx *Tx) verifyJobs(of *Tx, report Report) {
+	for j, err := range of.walkJobs() {
+		switch {
+		case err != nil:
 			report(false, "organization %s: %v", of.org, err)
-			return true, nil
+		case tx.get(dueShared, j.dueKey()) == nil:
+			repaired := tx.repair(func() {
+				tx.put(dueShared, j.dueKey(), nil)
+				tx.enqueued = true
+			})
+			report(repaired, "organization %s: job %s is not in the queue", of.org, j.ID)
 		}
-		if tx.get(dueShared, j.dueKey()) != nil {
-			return true, nil
-		}
-		repaired := tx.repair(func() {
-			tx.put(dueShared, j.dueKey(), nil)
-			tx.enqueued = true
-		})
-		report(repaired, "organization %s: job %s is not in the queue", of.org, j.ID)
-		return true, nil
-	})
+	}
 }
 
 // repair runs fix if the transaction is writable, and reports whether it did.

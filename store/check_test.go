@@ -42,7 +42,7 @@ func TestGlobalKeyOfOtherOrganization(t *testing.T) {
 // the record that it leads to.
 func TestGlobalKeyOfTwoOrganizations(t *testing.T) {
 	s, _ := healthy(t)
-	rewriteB := encodeValue((&Tx{org: orgB}).place("people.rec", eve[:]), 1, 1, []byte(`{"token":"t"}`), []byte(`{"name":"eve","email":"a@x","tags":["red"]}`))
+	rewriteB := encodeValue((&Tx{org: orgB}).placeSum("people.rec", eve[:]), 1, 1, []byte(`{"token":"t"}`), []byte(`{"name":"eve","email":"a@x","tags":["red"]}`))
 	plant(t, s, orgB, "people.rec", eve[:], exactly(rewriteB))
 	plantShared(t, s, tokens, []byte("e"), nothing)
 	planted := everything(t, s)

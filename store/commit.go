@@ -71,11 +71,11 @@ func (s *Store) take(n int) (batch []*pending) {
 	return batch
 }
 
-// runUpdate runs the function of an Update, and Options.Finish after it, and completes the journals of operations.
-func (s *Store) runUpdate(tx *Tx, fn func(*Tx) error) error {
+// run runs the function of an Update, and Options.Finish after it, and completes the journals of operations.
+func (tx *Tx) run(fn func(*Tx) error) error {
 	err := fn(tx)
-	if err == nil && s.opt.Finish != nil && len(tx.writes) > 0 && tx.arrival == nil {
-		err = s.opt.Finish(tx)
+	if finish := tx.store.opt.Finish; err == nil && finish != nil && len(tx.writes) > 0 && tx.arrival == nil {
+		err = finish(tx)
 	}
 	if err == nil {
 		err = tx.writeJournal()
@@ -102,71 +102,116 @@ func (s *Store) commitBatch(waiting int, take func(n int) []*pending) {
 		answer(take(waiting), err)
 		return
 	}
-	var batch []*pending
-	watch := s.Stopwatch()
-	id, size, wrote, written, enqueued, committing := btx.ID(), btx.Size(), 0, 0, false, false
+	id, size := btx.ID(), btx.Size()
+	b := batch{store: s, btx: btx, watch: s.Stopwatch()}
 	err = guard(func() error {
-		for len(batch) < waiting && written <= maxBatchBytes {
-			began := watch()
-			if len(batch) > 0 && began+s.nextTakes() > maxBatchTime {
-				break
-			}
-			p := take(1)[0]
-			batch = append(batch, p)
-			if p.err = p.ctx.Err(); p.err != nil {
-				continue
-			}
-			tx := newTx(s, btx, p.org)
-			tx.actor, tx.writable, tx.isShared = p.actor, true, len(batch) > 1
-			tx.runs = func() time.Duration { return watch() - began }
-			p.tx = tx
-			if p.arrival != nil {
-				tx.arrive(p.arrival)
-			} else if tx.orgBkt == nil {
-				if p.err = isGone(btx, p.org); p.err != nil {
-					continue
-				}
-			}
-			if p.err = guard(func() error { return s.runUpdate(tx, p.fn) }); p.err != nil {
-				continue
-			}
-			if err := tx.apply(); err != nil {
-				return err
-			}
-			s.took(p.org, watch()-began)
-			if tx.bytes > 0 {
-				wrote++
-			}
-			written += tx.bytes
-			enqueued = enqueued || tx.enqueued
-		}
-		if written == 0 {
-			return btx.Rollback()
-		}
-		if err := btx.Bucket(orgsBucket).SetSequence(s.ids.last); err != nil {
+		if err := b.run(waiting, take); err != nil {
 			return err
 		}
-		committing = true
-		return s.commit(btx, wrote)
+		return b.commit()
 	})
 	switch {
 	case err != nil:
-		err = s.commitFailed(btx, id, committing, written, err)
-		if errors.Is(err, ErrDamaged) && len(batch) > 1 { // one of them needs a damaged page, and the others do not
-			for _, p := range batch {
-				p.err, p.tx = nil, nil
-				s.commitBatch(1, func(int) []*pending { return []*pending{p} })
-			}
+		err = s.commitFailed(btx, id, b.isCommitting, b.bytes, err)
+		if errors.Is(err, ErrDamaged) && len(b.updates) > 1 { // one of them needs a damaged page, and the others do not
+			s.commitEach(b.updates)
 			return
 		}
-	case committing:
-		s.setFull(nil, written)
+	case b.isCommitting:
+		s.setFull(nil, b.bytes)
 		err = s.stayedInPlace(size)
 	}
-	answer(batch, err)
-	if err == nil && enqueued {
+	answer(b.updates, err)
+	if err == nil && b.hasJobs {
 		s.signal()
 	}
+}
+
+// commitEach commits Updates that have failed together one by one.
+func (s *Store) commitEach(updates []*pending) {
+	for _, p := range updates {
+		p.err, p.tx = nil, nil
+		s.commitBatch(1, func(int) []*pending { return []*pending{p} })
+	}
+}
+
+// batch is the Updates that share a commit.
+type batch struct {
+	store        *Store
+	btx          *bolt.Tx
+	watch        func() time.Duration
+	updates      []*pending
+	writers      int // how many of them wrote something
+	bytes        int // how much they wrote
+	hasJobs      bool
+	isCommitting bool
+}
+
+// run takes and runs Updates until there are enough for a commit. An error is about all of them.
+func (b *batch) run(waiting int, take func(n int) []*pending) error {
+	for len(b.updates) < waiting && b.bytes <= maxBatchBytes {
+		if len(b.updates) > 0 && b.watch()+b.store.nextTakes() > maxBatchTime {
+			break
+		}
+		p := take(1)[0]
+		b.updates = append(b.updates, p)
+		if p.err = p.ctx.Err(); p.err != nil {
+			continue
+		}
+		if err := b.runUpdate(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runUpdate runs an Update, whose own failure it leaves in p.err, and moves its writes to the shared transaction.
+func (b *batch) runUpdate(p *pending) error {
+	s, began := b.store, b.watch()
+	tx := newTx(s, b.btx, p.org)
+	tx.actor, tx.writable, tx.isShared = p.actor, true, len(b.updates) > 1
+	tx.runs = func() time.Duration { return b.watch() - began }
+	p.tx = tx
+	if p.arrival != nil {
+		tx.arrive(p.arrival)
+	} else if tx.orgBkt == nil {
+		p.err = isGone(b.btx, p.org)
+	}
+	if p.err == nil {
+		p.err = guard(func() error { return tx.run(p.fn) })
+	}
+	if p.err != nil {
+		return nil
+	}
+	if err := tx.apply(); err != nil {
+		return err
+	}
+	s.took(p.org, b.watch()-began)
+	if tx.bytes > 0 {
+		b.writers++
+	}
+	b.bytes += tx.bytes
+	b.hasJobs = b.hasJobs || tx.enqueued
+	return nil
+}
+
+// commit commits what the Updates wrote, or ends the transaction if they wrote nothing.
+func (b *batch) commit() error {
+	if b.bytes == 0 {
+		return b.btx.Rollback()
+	}
+	s := b.store
+	if err := b.btx.Bucket(orgsBucket).SetSequence(s.ids.last); err != nil {
+		return err
+	}
+	b.isCommitting = true
+	watch := s.Stopwatch()
+	err := s.opt.commit(b.btx)
+	if err == nil {
+		s.counts.commits.Add(watch())
+		s.counts.updates.Add(uint64(b.writers))
+	}
+	return err
 }
 
 // begin begins a transaction that writes, if the file is in its place.
@@ -202,17 +247,6 @@ func (s *Store) took(org uuid.UUID, d time.Duration) {
 	} else {
 		delete(s.slow, org)
 	}
-}
-
-// commit commits the writes of the given number of Updates and counts them.
-func (s *Store) commit(btx *bolt.Tx, updates int) error {
-	watch := s.Stopwatch()
-	err := s.opt.commit(btx)
-	if err == nil {
-		s.counts.commits.Add(watch())
-		s.counts.updates.Add(uint64(updates))
-	}
-	return err
 }
 
 // commitFailed decides what a failed commit means. A failure before the commit itself wrote

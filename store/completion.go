@@ -74,31 +74,23 @@ func (s *Store) UseShapes(ctx context.Context, tables ...ShapedTable) error {
 				changed = append(changed, name)
 			}
 		}
-		return tx.look(incompleteShared, nil, func(_, _ []byte) (bool, error) {
+		for range tx.scan(incompleteShared, nil) {
 			s.mayBeIncomplete.Store(true)
-			return false, nil
-		})
+			break
+		}
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if err := s.noteShapes(ctx, changed); err != nil {
-		return err
-	}
-	return s.useKeyVersions(ctx)
-}
-
-// noteShapes marks the records of tables with another shape.
-func (s *Store) noteShapes(ctx context.Context, changed []string) error {
-	if len(changed) == 0 {
-		return nil
-	}
-	slices.Sort(changed)
-	err := s.updateRaw(ctx, func(btx *bolt.Tx) error { return s.markIncomplete(btx, changed) })
-	if err == nil {
+	if len(changed) > 0 {
+		slices.Sort(changed)
+		if err := s.updateRaw(ctx, func(btx *bolt.Tx) error { return s.markIncomplete(btx, changed) }); err != nil {
+			return err
+		}
 		s.mayBeIncomplete.Store(true)
 	}
-	return err
+	return s.useKeyVersions(ctx)
 }
 
 // markIncomplete marks the records that every organization has in the tables, and notes the tables' new shapes.
@@ -127,11 +119,7 @@ func (s *Store) markIncomplete(btx *bolt.Tx, tables []string) error {
 }
 
 func (tx *Tx) markIncomplete(tables []string) error {
-	before, err := tx.incompleteTables()
-	if err != nil {
-		return err
-	}
-	marked := false
+	hasJob, marked := len(tx.incompleteTables()) > 0, false
 	for _, name := range tables {
 		if tx.RecordCount(name) == 0 {
 			continue
@@ -144,10 +132,10 @@ func (tx *Tx) markIncomplete(tables []string) error {
 		}
 		marked = true
 	}
-	if !marked || len(before) > 0 { // there is a job already
+	if !marked || hasJob {
 		return nil
 	}
-	_, err = tx.Enqueue(CompleteJob, tx.now, nil)
+	_, err := tx.Enqueue(CompleteJob, tx.now, nil)
 	return err
 }
 
@@ -177,13 +165,11 @@ func (tx *Tx) incompleteRange(table string) (*incompleteRange, error) {
 }
 
 // incompleteTables returns the tables of the organization that are marked, in order.
-func (tx *Tx) incompleteTables() ([]string, error) {
-	var tables []string
-	err := tx.look(incompleteShared, tx.org[:], within(tx.org[:], func(k, _ []byte) (bool, error) {
+func (tx *Tx) incompleteTables() (tables []string) {
+	for k := range within(tx.org[:], tx.scan(incompleteShared, tx.org[:])) {
 		tables = append(tables, string(k[len(tx.org):]))
-		return true, nil
-	}))
-	return tables, err
+	}
+	return tables
 }
 
 // With one transaction a job looks at up to lookLimit records and rewrites up to completeLimit: other writers wait.
@@ -196,11 +182,7 @@ const (
 // and removes each table's mark with the last of them. It continues where an earlier run was interrupted.
 func (s *Store) CompleteRecords(ctx context.Context, job Job) error {
 	for {
-		var tables []string
-		err := s.View(job.Org, func(tx *Tx) (err error) {
-			tables, err = tx.incompleteTables()
-			return err
-		})
+		tables, err := Read(s, job.Org, func(tx *Tx) ([]string, error) { return tx.incompleteTables(), nil })
 		if err != nil {
 			return err
 		}
@@ -267,35 +249,33 @@ func (s *Store) completeTable(ctx context.Context, job Job, name string) error {
 // looked at, and whether there are more to look at. Records that cannot be read are left to Verify.
 func (tx *Tx) findIncomplete(t *table, at *incompleteRange) (ids []uuid.UUID, more bool, err error) {
 	looked := 0
-	err = tx.look(t.rec, at.After[:], func(k, v []byte) (bool, error) {
+	for k, v := range tx.scan(t.rec, at.After[:]) {
 		if len(k) != 16 || bytes.Equal(k, at.After[:]) {
-			return true, nil
+			continue
 		}
-		if more = looked == lookLimit || len(ids) == completeLimit; more {
-			return false, nil
+		if looked == lookLimit || len(ids) == completeLimit {
+			return ids, true, nil
 		}
 		looked++
 		id := uuid.UUID(k)
 		d, err := t.decode(tx, id, v, t.newRecord())
 		if err != nil && !errors.Is(err, ErrDamaged) {
-			return false, err
+			return ids, false, err
 		}
 		if d.completed {
 			ids = append(ids, id)
 		}
 		at.After = id
-		return true, nil
-	})
-	return ids, more, err
+	}
+	return ids, false, nil
 }
 
 // endIncomplete removes the mark of a table, and with the last mark of the organization the job.
 func (tx *Tx) endIncomplete(job Job, table string) error {
 	tx.delete(incompleteShared, incompleteKey(tx.org, table))
 	delete(tx.corrected, table)
-	left, err := tx.incompleteTables()
-	if err != nil || len(left) > 0 {
-		return err
+	if len(tx.incompleteTables()) > 0 {
+		return nil
 	}
 	return tx.Done(job.ID)
 }
@@ -314,14 +294,19 @@ func (t *table) complete(tx *Tx, id uuid.UUID) error {
 	return err
 }
 
+// withDefaults returns the public part of a record with the members that it lacks and whose default is not the zero value.
+func (t *table) withDefaults(public []byte) ([]byte, error) {
+	if t.shape == nil || t.shape.SetDefaults == nil {
+		return public, nil
+	}
+	return t.shape.SetDefaults(public)
+}
+
 // canonical returns the public part as a write of the same record would store it.
 func (t *table) canonical(public []byte) ([]byte, error) {
-	filled := public
-	if t.shape.SetDefaults != nil {
-		var err error
-		if filled, err = t.shape.SetDefaults(public); err != nil {
-			return nil, err
-		}
+	filled, err := t.withDefaults(public)
+	if err != nil {
+		return nil, err
 	}
 	rec := t.newRecord()
 	if err := jsonv2.Unmarshal(filled, rec); err != nil {

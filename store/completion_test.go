@@ -435,20 +435,6 @@ func TestVerifyIncomplete(t *testing.T) {
 	}
 }
 
-// TestDropIncompleteOrganization deletes an organization whose records are not completed yet.
-func TestDropIncompleteOrganization(t *testing.T) {
-	s := open(t, t.TempDir(), Options{})
-	useShapes(t, s, oldCards)
-	insertOldCards(t, s, orgA, 3)
-	kept := insertOldCards(t, s, orgB, 3)[0]
-	useShapes(t, s, cards)
-	write(t, s, orgA, drop)
-	wantSound(t, s)
-	wantForms(t, s, orgB, kept, completeCard)
-	completeAll(t, s)
-	wantSound(t, s)
-}
-
 // TestCompleteUnderTombstone completes records from which a tag was deleted.
 func TestCompleteUnderTombstone(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})

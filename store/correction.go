@@ -3,6 +3,8 @@ package store
 import (
 	"bytes"
 	"fmt"
+
+	"github.com/google/uuid"
 )
 
 // corrections are what every read applies to the stored form of a table's records. They make changes to many records
@@ -58,6 +60,20 @@ func (tx *Tx) corrections(table string) (*corrections, error) {
 }
 
 func (c *corrections) none() bool { return len(c.tombs) == 0 && c.incomplete == nil }
+
+// open reads the stored value of a record, whose placeSum it gets, and corrects it. The result shares memory with v.
+func (c *corrections) open(tx *Tx, bucket string, id uuid.UUID, placeSum uint32, v []byte) (d doc, private []byte, err error) {
+	change, private, public, err := decodeValue(placeSum, v)
+	if err != nil {
+		return doc{}, nil, tx.unreadable(bucket, id[:], err)
+	}
+	d = doc{ID: id, Change: change, revision: revision{version: versionOf(v)}}
+	if d.JSON, d.applied, err = c.apply(change, public); err != nil {
+		return doc{}, nil, tx.unreadable(bucket, id[:], err)
+	}
+	d.completed = len(d.applied) > 0 && d.applied[len(d.applied)-1].after != nil
+	return d, private, nil
+}
 
 // apply corrects the public part of a record that was last written at the change. It returns the corrections that made
 // a difference. The result is what rewriting the record would store.

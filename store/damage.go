@@ -13,12 +13,18 @@ import (
 // What is damaged is found and repaired in several places:
 //
 //	damage.go          turns panics of bbolt and faults of memory into errors
+//	bucket.go          which buckets have checksums, and how an entry is compared with its checksum
 //	damaged_record.go  records that cannot be read: the error, which are known, and their deletion
 //	damaged_entry.go   parts, jobs, tombstones and chunks of sets
 //	damaged_log.go     entries of change logs
 //	lost.go            what a rebuild of the file could not save
 //	scrub.go           reads everything once a day
 //	pages.go, rebuild.go  tell package repair about buckets, and put the rebuilt file in place
+//
+// Each structure has one function that reads all of it and passes what cannot be read, with the reason: Tx.walkLog,
+// Parts.walk, Sets.walk and Tx.walkJobs. Checks, repairs, exports and ordinary scans are made of it. In tables, the
+// functions that read records leave damaged ones out, except the verifier. Whatever finds damage calls Tx.unreadable,
+// which counts and logs it.
 
 // ErrDamaged is wrapped by every error about a file that does not contain what was written to it.
 var ErrDamaged = errors.New("the store is damaged")

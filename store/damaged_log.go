@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
+	"iter"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,14 +15,14 @@ import (
 const maxMissingChanges = 1 << 20
 
 // DamagedChanges calls fn for each unreadable entry in the change logs of the organization.
-func (tx *Tx) DamagedChanges(fn func(table string, key, value []byte)) error {
+func (tx *Tx) DamagedChanges(fn func(table string, key, value []byte)) {
 	for _, table := range bucketNames(tx.orgBkt, logSuffix) {
-		_, err := tx.readLog(table+logSuffix, func(key, value []byte) { fn(table, key, value) })
-		if err != nil && !errors.Is(err, errCounter) {
-			return err
+		for e := range tx.walkLog(table, nil) {
+			if e.err != nil {
+				fn(table, e.key, e.value)
+			}
 		}
 	}
-	return nil
 }
 
 // DropDamagedChanges takes unreadable entries out of the change logs of the organization. Each of them,
@@ -30,120 +30,106 @@ func (tx *Tx) DamagedChanges(fn func(table string, key, value []byte)) error {
 // it was, because the numbers of a log have no gaps.
 func (tx *Tx) DropDamagedChanges() error {
 	for _, table := range bucketNames(tx.orgBkt, logSuffix) {
-		drop := func(key, _ []byte) { tx.delete(table+logSuffix, key) }
-		missing, err := tx.readLog(table+logSuffix, drop)
+		missing, err := tx.dropUnreadable(table)
 		if errors.Is(err, errCounter) {
-			if err = tx.correctLog(table); err == nil {
-				missing, err = tx.readLog(table+logSuffix, drop)
-			}
+			tx.correctLog(table)
+			missing, err = tx.dropUnreadable(table)
 		}
 		if err != nil {
 			return err
 		}
-		if err := tx.replaceChanges(table, missing); err != nil {
-			return err
-		}
+		tx.replaceChanges(table, missing)
 	}
 	return nil
 }
-
-const logSuffix = ".log"
 
 // errCounter is the error of a change log whose counter or keys are damaged.
 var errCounter = fmt.Errorf("%w: the counter of a change log is wrong", ErrDamaged)
 
 // correctLog removes the unreadable entries of the change log of a table and sets its counter to the last change that
 // an entry or a readable record has.
-func (tx *Tx) correctLog(table string) error {
+func (tx *Tx) correctLog(table string) {
 	log, last := table+logSuffix, uint64(0)
-	err := tx.deleteWhere(log, func(key, value []byte) bool {
-		c, err := tx.decodeChange(log, key, value)
-		last = max(last, c.Number)
-		return err != nil
-	})
-	if err == nil {
-		err = tx.eachWritten(table, func(_ uuid.UUID, number uint64) { last = max(last, number) })
+	for e := range tx.walkLog(table, nil) {
+		if last = max(last, e.Number); e.err != nil {
+			tx.delete(log, e.key)
+		}
+	}
+	for _, number := range tx.lastWrites(table) {
+		last = max(last, number)
 	}
 	tx.setSequence(log, last)
-	return err
 }
 
-// eachWritten calls fn for the readable records of a table with the number of the change that wrote each.
-func (tx *Tx) eachWritten(table string, fn func(id uuid.UUID, number uint64)) error {
-	rec := table + ".rec"
-	return tx.look(rec, nil, func(key, value []byte) (bool, error) {
-		if len(key) == 16 && tx.checkEntry(rec, key, value) == nil {
-			fn(uuid.UUID(key), changeOf(value))
+// lastWrites returns the readable records of a table with the number of the change that wrote each.
+func (tx *Tx) lastWrites(table string) iter.Seq2[uuid.UUID, uint64] {
+	return func(yield func(uuid.UUID, uint64) bool) {
+		rec := table + recSuffix
+		for key, value := range tx.scan(rec, nil) {
+			if len(key) == 16 && tx.checkEntry(rec, key, value) == nil && !yield(uuid.UUID(key), changeOf(value)) {
+				return
+			}
 		}
-		return true, nil
-	})
+	}
 }
 
-// readLog calls unreadable for each unreadable entry of a log. It returns the numbers for which the log
+// dropUnreadable deletes the unreadable entries of the change log of a table. It returns the numbers for which the log
 // has no readable entry, each with the time of the entry before it.
-func (tx *Tx) readLog(log string, unreadable func(key, value []byte)) (missing map[uint64]time.Time, err error) {
+func (tx *Tx) dropUnreadable(table string) (missing map[uint64]time.Time, err error) {
 	missing = map[uint64]time.Time{}
-	end, last, at := tx.sequence(log), uint64(0), time.Time{}
+	end, last, at := tx.LastChange(table), uint64(0), time.Time{}
 	miss := func(to uint64) error {
 		if to-last > maxMissingChanges {
-			return fmt.Errorf("%s: %w: %d entries are missing", log, errCounter, to-last)
+			return fmt.Errorf("%s.log: %w: %d entries are missing", table, errCounter, to-last)
 		}
 		for n := last + 1; n <= to; n++ {
 			missing[n] = at
 		}
 		return nil
 	}
-	err = tx.scan(log, nil, func(key, value []byte) (bool, error) {
-		c, err := tx.decodeChange(log, key, value)
-		if err == nil {
-			if last > 0 && c.Number > last {
-				err = miss(c.Number - 1)
+	for e := range tx.walkLog(table, nil) {
+		if e.err == nil {
+			if last > 0 && e.Number > last {
+				err = miss(e.Number - 1)
 			}
-			last, at = c.Number, c.At
-			return true, err
+			last, at = e.Number, e.At
+		} else if tx.delete(table+logSuffix, e.key); len(e.key) == 8 {
+			n := binary.BigEndian.Uint64(e.key)
+			if n <= last || n > end {
+				continue // the key itself is damaged
+			}
+			if last == 0 {
+				last = n - 1
+			}
+			err = miss(n)
+			last = n
 		}
-		unreadable(key, value)
-		if len(key) != 8 {
-			return true, nil
+		if err != nil {
+			return missing, err
 		}
-		n := binary.BigEndian.Uint64(key)
-		if n <= last || n > end {
-			return true, nil // the key itself is damaged
-		}
-		if last == 0 {
-			last = n - 1
-		}
-		err = miss(n)
-		last = n
-		return true, err
-	})
+	}
 	switch {
-	case err == nil && last == 0 && end > 0:
+	case last == 0 && end > 0:
 		missing[end] = at // the others may have been trimmed
-	case err == nil && last < end:
+	case last < end:
 		err = miss(end)
 	}
 	return missing, err
 }
 
 // replaceChanges writes entries for the missing numbers of a log.
-func (tx *Tx) replaceChanges(table string, missing map[uint64]time.Time) error {
+func (tx *Tx) replaceChanges(table string, missing map[uint64]time.Time) {
 	if len(missing) == 0 {
-		return nil
+		return
 	}
 	changes := map[uint64]Change{}
-	err := tx.eachWritten(table, func(id uuid.UUID, number uint64) { changes[number] = Change{Op: Updated, ID: id} })
-	if err != nil {
-		return err
+	for id, number := range tx.lastWrites(table) {
+		changes[number] = Change{Op: Updated, ID: id}
 	}
-	err = tx.look(goneBucket(table), nil, func(key, value []byte) (bool, error) {
+	for key, value := range tx.scan(goneBucket(table), nil) {
 		if len(key) == 16 && len(value) == 8 {
 			changes[binary.BigEndian.Uint64(value)] = Change{Op: Deleted, ID: uuid.UUID(key)}
 		}
-		return true, nil
-	})
-	if err != nil {
-		return err
 	}
 	for number, at := range missing {
 		c, known := changes[number]
@@ -156,24 +142,4 @@ func (tx *Tx) replaceChanges(table string, missing map[uint64]time.Time) error {
 		}
 		tx.putChange(table+logSuffix, c)
 	}
-	return nil
-}
-
-// Raw returns the stored bytes of a record, and its public part if it can be told apart without the
-// checksum. Either may be wrong: it is what can be saved of a damaged record.
-func (tx *Tx) Raw(table string, id uuid.UUID) (value, public []byte) {
-	value = tx.get(table+".rec", id[:])
-	if len(value) < valueHead+1 {
-		return value, nil
-	}
-	sealed := append([]byte(nil), value...)
-	if sealed[0] != valueFormat && sealed[0] != touchedFormat {
-		sealed[0] = valueFormat
-	}
-	place := tx.place(table+".rec", id[:])
-	binary.BigEndian.PutUint32(sealed[1:], crc32.Update(place, castagnoli, sealed[5:]))
-	if _, _, public, err := decodeValue(place, sealed); err == nil {
-		return value, public
-	}
-	return value, nil
 }

@@ -2,9 +2,11 @@ package store
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"slices"
 	"strings"
@@ -101,21 +103,11 @@ func (d *damagedEntries) add(k entryKey, log bool) bool {
 	return log && !logged
 }
 
-// remove removes entries that were replaced.
-func (d *damagedEntries) remove(keys ...entryKey) {
+// remove removes the entries that match.
+func (d *damagedEntries) remove(match func(entryKey) bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, k := range keys {
-		delete(d.known, k)
-	}
-	d.count.Store(int64(len(d.known)))
-}
-
-// removeAll removes the entries of an organization.
-func (d *damagedEntries) removeAll(org uuid.UUID) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	maps.DeleteFunc(d.known, func(k entryKey, _ bool) bool { return k.org == org })
+	maps.DeleteFunc(d.known, func(k entryKey, _ bool) bool { return match(k) })
 	d.count.Store(int64(len(d.known)))
 }
 
@@ -127,7 +119,7 @@ func (s *Store) DamagedRecords() int { return int(s.damaged.count.Load() + s.los
 // unreadable returns the error of reading an entry: a DamagedRecord, unless the cause is no damage. Damage is counted,
 // and logged when it is found the first time, unless a check finds it, which reports it itself.
 func (tx *Tx) unreadable(bucket string, key []byte, cause error) error {
-	table, isRecord := strings.CutSuffix(bucket, ".rec")
+	table, isRecord := strings.CutSuffix(bucket, recSuffix)
 	e := &DamagedRecord{Table: strings.TrimSuffix(strings.TrimSuffix(table, partSuffix), setSuffix), cause: cause}
 	copy(e.ID[:], key) // of a part or a chunk of a set, the key begins with the id of the record that it belongs to
 	isRecord = isRecord && len(key) == 16
@@ -157,7 +149,7 @@ func (tx *Tx) replaced(bucket string, key []byte) {
 	if strings.HasSuffix(bucket, setSuffix) {
 		missing.key = k.key[:min(len(key), 16)]
 	}
-	tx.AfterCommit(func() { damaged.remove(k, missing) })
+	tx.AfterCommit(func() { damaged.remove(func(other entryKey) bool { return other == k || other == missing }) })
 }
 
 // DamagedIDs returns the unreadable records of the organization that were found since the store was
@@ -167,7 +159,7 @@ func (s *Store) DamagedIDs(org uuid.UUID) map[string][]uuid.UUID {
 	defer s.damaged.mu.Unlock()
 	found := map[string][]uuid.UUID{}
 	for k := range s.damaged.known {
-		if table, isRecord := strings.CutSuffix(k.bucket, ".rec"); isRecord && k.org == org && len(k.key) == 16 {
+		if table, isRecord := strings.CutSuffix(k.bucket, recSuffix); isRecord && k.org == org && len(k.key) == 16 {
 			found[table] = append(found[table], uuid.UUID([]byte(k.key)))
 		}
 	}
@@ -186,7 +178,7 @@ func (t *AnyTable) HasDamaged(tx *Tx) bool {
 // DeleteDamaged deletes a record that cannot be read. The keys of the record are not known, so it reads
 // all keys of the table.
 func (tx *Tx) DeleteDamaged(table string, id uuid.UUID) error {
-	rec := table + ".rec"
+	rec := table + recSuffix
 	tx.delete(rec, id[:])
 	tx.setSequence(rec, max(tx.sequence(rec), 1)-1)
 	isOwn := func(key, value []byte) bool {
@@ -194,25 +186,20 @@ func (tx *Tx) DeleteDamaged(table string, id uuid.UUID) error {
 		return ok && of == id
 	}
 	for _, bucket := range tx.keyBuckets(table) {
-		if err := tx.deleteWhere(bucket, isOwn); err != nil {
-			return err
-		}
+		tx.deleteWhere(bucket, isOwn)
 	}
 	if tx.bucket(table+logSuffix) == nil { // the table has no change log
 		return nil
 	}
 	prev := uint64(0)
-	if err := tx.eachChange(table, func(c Change) error {
+	for c := range tx.readableChanges(table) {
 		if c.ID == id {
 			prev = c.Number
 		}
-		return nil
-	}); err != nil {
-		return err
 	}
-	number, err := tx.logChange(table, historyKept, Change{Op: Deleted, ID: id, Prev: prev, Actor: tx.actor})
+	number := tx.logChange(table, historyKept, Change{Op: Deleted, ID: id, Prev: prev, Actor: tx.actor})
 	tx.put(goneBucket(table), id[:], numberKey(number))
-	return err
+	return nil
 }
 
 // recordOf returns the record of the organization to which a unique or secondary key leads.
@@ -228,27 +215,30 @@ func (tx *Tx) recordOf(key, value []byte) (id uuid.UUID, ok bool) {
 	return uuid.Nil, false
 }
 
-// keyBuckets returns the buckets of the unique and secondary keys of a table.
-func (tx *Tx) keyBuckets(table string) (buckets []string) {
-	for _, name := range bucketNames(tx.orgBkt, "") {
-		if strings.HasPrefix(name, table+".uniq.") || strings.HasPrefix(name, table+".key.") {
-			buckets = append(buckets, name)
-		}
-	}
-	for _, name := range globalBuckets(tx.btx) {
-		if strings.HasPrefix(name, globalPrefix+table+".") {
-			buckets = append(buckets, sharedPrefix+name)
-		}
-	}
-	return buckets
-}
-
 // deleteWhere deletes the entries of a bucket for which match returns true.
-func (tx *Tx) deleteWhere(bucket string, match func(key, value []byte) bool) error {
-	return tx.scan(bucket, nil, func(key, value []byte) (bool, error) {
+func (tx *Tx) deleteWhere(bucket string, match func(key, value []byte) bool) {
+	for key, value := range tx.scanWhileWriting(bucket, nil) {
 		if match(key, value) {
 			tx.delete(bucket, key)
 		}
-		return true, nil
-	})
+	}
+}
+
+// Raw returns the stored bytes of a record, and its public part if it can be told apart without the
+// checksum. Either may be wrong: it is what can be saved of a damaged record.
+func (tx *Tx) Raw(table string, id uuid.UUID) (value, public []byte) {
+	value = tx.get(table+recSuffix, id[:])
+	if len(value) < valueHead+1 {
+		return value, nil
+	}
+	sealed := append([]byte(nil), value...)
+	if sealed[0] != valueFormat && sealed[0] != touchedFormat {
+		sealed[0] = valueFormat
+	}
+	placeSum := tx.placeSum(table+recSuffix, id[:])
+	binary.BigEndian.PutUint32(sealed[1:], crc32.Update(placeSum, castagnoli, sealed[5:]))
+	if _, _, public, err := decodeValue(placeSum, sealed); err == nil {
+		return value, public
+	}
+	return value, nil
 }

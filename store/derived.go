@@ -19,7 +19,7 @@ func (c Counter) Next(tx *Tx) { tx.setSequence(c.bucket, tx.sequence(c.bucket)+1
 func (c Counter) Of(tx *Tx) uint64 { return tx.sequence(c.bucket) }
 
 // Counter returns a counter of the table's changes.
-func (t *AnyTable) Counter() Counter { return Counter{t.core.name + ".log"} }
+func (t *AnyTable) Counter() Counter { return Counter{t.core.name + logSuffix} }
 
 // Derived is a value computed from records. It is cached for each organization until a counter
 // changes.

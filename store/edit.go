@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -25,23 +26,15 @@ const (
 // FindValues returns where the records, parts and jobs of an organization are stored that match, and the changes with
 // values that match. Damaged values are passed as they are.
 func (s *Store) FindValues(ctx context.Context, org uuid.UUID, matches func(value []byte) bool) (found []Place, err error) {
-	var buckets []string
-	err = s.View(org, func(tx *Tx) error {
-		buckets = bucketNames(tx.orgBkt, "")
-		return nil
-	})
+	buckets, err := Read(s, org, func(tx *Tx) ([]string, error) { return tx.sealedBuckets(setSuffix, tombSuffix), nil })
 	for _, bucket := range buckets {
-		if err != nil {
-			break
+		if err == nil {
+			err = s.eachChunk(org, bucket, placesPerView, ctx.Err, func(tx *Tx, key, value []byte) {
+				if tx.matches(bucket, key, value, matches) {
+					found = append(found, Place{bucket, string(key)})
+				}
+			})
 		}
-		if !isSealed(bucket) || endsWith(bucket, setSuffix, ".tomb") {
-			continue
-		}
-		err = s.eachChunk(org, bucket, placesPerView, ctx.Err, func(tx *Tx, key, value []byte) {
-			if tx.matches(bucket, key, value, matches) {
-				found = append(found, Place{bucket, string(key)})
-			}
-		})
 	}
 	return found, err
 }
@@ -93,21 +86,14 @@ func (s *Store) ReadValues(
 	ctx context.Context, org uuid.UUID, tables []ShapedTable, places []Place, read func(at Place, isPrivate bool, json []byte),
 ) error {
 	shaped := byBucket(tables)
+	edit := func(at Place, isPrivate bool, json []byte) []byte {
+		read(at, isPrivate, json)
+		return nil
+	}
 	for some := range slices.Chunk(places, editsPerUpdate) {
 		err := s.View(org, func(tx *Tx) error {
-			for _, p := range some {
-				if strings.HasSuffix(p.Bucket, logSuffix) {
-					continue
-				}
-				_, err := tx.editValue(shaped[p.Bucket], p, func(at Place, isPrivate bool, json []byte) []byte {
-					read(at, isPrivate, json)
-					return nil
-				})
-				if err != nil && !IsDamagedRecord(err) {
-					return err
-				}
-			}
-			return ctx.Err()
+			_, err := tx.editValues(shaped, some, edit)
+			return errors.Join(err, ctx.Err())
 		})
 		if err != nil {
 			return err
@@ -128,8 +114,8 @@ func byBucket(tables []ShapedTable) map[string]*table {
 // they have none.
 func TypesOf(t ShapedTable) (bucket string, public, private reflect.Type) {
 	rec := t.untyped().newRecord()
-	if p, has := rec.(interface{ Private() any }); has {
-		private = reflect.TypeOf(p.Private()).Elem()
+	if part := privatePart(rec); part != nil {
+		private = reflect.TypeOf(part).Elem()
 	}
 	return t.untyped().rec, reflect.TypeOf(rec).Elem(), private
 }
@@ -141,22 +127,11 @@ func (s *Store) EditValues(
 	ctx context.Context, org uuid.UUID, actor Actor, tables []ShapedTable, places []Place, edit Edit,
 ) (edited int, err error) {
 	shaped := byBucket(tables)
-	for len(places) > 0 {
-		some := places[:min(editsPerUpdate, len(places))]
-		places = places[len(some):]
+	for some := range slices.Chunk(places, editsPerUpdate) {
 		n := 0
-		err := s.Update(ctx, org, actor, func(tx *Tx) error {
-			n = 0
-			for _, p := range some {
-				ok, err := tx.editValue(shaped[p.Bucket], p, edit)
-				if err != nil && !IsDamagedRecord(err) {
-					return err
-				}
-				if ok {
-					n++
-				}
-			}
-			return nil
+		err := s.Update(ctx, org, actor, func(tx *Tx) (err error) {
+			n, err = tx.editValues(shaped, some, edit)
+			return err
 		})
 		if err != nil {
 			return edited, err
@@ -166,21 +141,35 @@ func (s *Store) EditValues(
 	return edited, nil
 }
 
+// editValues edits the values at the given places, except damaged ones, and returns how many it has changed.
+func (tx *Tx) editValues(shaped map[string]*table, places []Place, edit Edit) (edited int, err error) {
+	for _, p := range places {
+		isEdited, err := tx.editValue(shaped[p.Bucket], p, edit)
+		if err != nil && !IsDamagedRecord(err) {
+			return edited, err
+		}
+		if isEdited {
+			edited++
+		}
+	}
+	return edited, nil
+}
+
 func (tx *Tx) editValue(t *table, p Place, edit Edit) (edited bool, err error) {
 	key := []byte(p.Key)
 	stored := tx.get(p.Bucket, key)
 	switch {
-	case stored == nil:
+	case stored == nil, !tx.writable && strings.HasSuffix(p.Bucket, logSuffix): // changes are not read
 		return false, nil
 	case t != nil && len(key) == 16:
 		return t.edit(tx, p, edit)
-	case strings.HasSuffix(p.Bucket, ".rec"):
-		change, private, public, err := decodeValue(tx.place(p.Bucket, key), stored)
+	case strings.HasSuffix(p.Bucket, recSuffix):
+		change, private, public, err := decodeValue(tx.placeSum(p.Bucket, key), stored)
 		if err != nil {
 			return false, nil // check reports it
 		}
 		if public, private, edited = edit.both(p, public, private); edited {
-			tx.put(p.Bucket, key, encodeValue(tx.place(p.Bucket, key), change, versionOf(stored), private, public))
+			tx.put(p.Bucket, key, encodeValue(tx.placeSum(p.Bucket, key), change, versionOf(stored), private, public))
 		}
 		return edited, nil
 	}
@@ -192,7 +181,7 @@ func (tx *Tx) editValue(t *table, p Place, edit Edit) (edited bool, err error) {
 		tx.forgetValues(p.Bucket, c)
 		return c.Values != nil, nil
 	}
-	value, err := unseal(tx.place(p.Bucket, key), stored)
+	value, err := unseal(tx.placeSum(p.Bucket, key), stored)
 	if err != nil {
 		return false, nil // check reports it
 	}
@@ -205,23 +194,18 @@ func (tx *Tx) editValue(t *table, p Place, edit Edit) (edited bool, err error) {
 
 // edit changes the JSON of a record.
 func (t *table) edit(tx *Tx, p Place, edit Edit) (edited bool, err error) {
-	id, was := uuid.UUID([]byte(p.Key)), t.newRecord()
-	d, err := t.get(tx, id, was)
+	id, before, after := uuid.UUID([]byte(p.Key)), t.newRecord(), t.newRecord()
+	d, private, err := t.getUndecoded(tx, id)
 	if err != nil {
 		return false, err
 	}
-	_, private, err := t.getUndecoded(tx, id)
-	if err != nil {
-		return false, err
-	}
-	public, private, edited := edit.both(p, d.JSON, private)
+	newPublic, newPrivate, edited := edit.both(p, d.JSON, private)
 	if !edited {
 		return false, nil
 	}
-	rec := t.newRecord()
-	if err := t.unmarshal(id, public, private, rec); err != nil {
-		return false, err
+	err = errors.Join(t.unmarshal(id, d.JSON, private, before), t.unmarshal(id, newPublic, newPrivate, after))
+	if err == nil {
+		_, err = t.write(tx, d, before, after, Updated, nil)
 	}
-	_, err = t.write(tx, d, was, rec, Updated, nil)
 	return err == nil, err
 }

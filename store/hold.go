@@ -71,13 +71,7 @@ func (tx *Tx) Held() (h Hold, err error) {
 }
 
 // Held is Tx.Held in a transaction of its own, for the whole store.
-func (s *Store) Held() (h Hold, err error) {
-	err = s.View(uuid.Nil, func(tx *Tx) error {
-		h, err = tx.Held()
-		return err
-	})
-	return h, err
-}
+func (s *Store) Held() (Hold, error) { return Read(s, uuid.Nil, (*Tx).Held) }
 
 // Resume ends the hold of the whole store. It is idempotent.
 func (s *Store) Resume(ctx context.Context) error {

@@ -12,8 +12,8 @@ import (
 	"prospector/internal/fault"
 )
 
-// place is what is known about the file at the store's path.
-type place struct {
+// fileState is what is known about the file at the store's path.
+type fileState struct {
 	mu    sync.Mutex
 	err   error // why it is not the open file
 	lasts bool  // err stays, also if the file comes back
@@ -45,13 +45,13 @@ func (s *Store) InPlace() error {
 
 // hasSize returns an error unless the file at the store's path is the open one and has at least the size. It logs
 // when that changes.
-func (s *Store) hasSize(size int64) error { return s.notePlace(s.compareFile(size), false) }
+func (s *Store) hasSize(size int64) error { return s.noteFileState(s.compareFile(size), false) }
 
 // stayedInPlace is hasSize for a file that was just written. If it is not in its place, what was written is not
 // acknowledged, but the file has it. So nothing more is written, even if the file comes back.
 func (s *Store) stayedInPlace(size int64) error {
 	err := s.compareFile(size)
-	return s.notePlace(err, err != nil)
+	return s.noteFileState(err, err != nil)
 }
 
 // compareFile compares the file at the store's path with the open one. As long as that is open, no other file has
@@ -71,10 +71,10 @@ func (s *Store) compareFile(size int64) error {
 	return nil
 }
 
-// notePlace records and logs whether the file is in its place, and returns why it is not. What was truncated is lost,
+// noteFileState records and logs whether the file is in its place, and returns why it is not. What was truncated is lost,
 // even if the file has grown since.
-func (s *Store) notePlace(err error, lasts bool) error {
-	p := &s.place
+func (s *Store) noteFileState(err error, lasts bool) error {
+	p := &s.fileState
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lasts {
@@ -94,19 +94,19 @@ func (s *Store) notePlace(err error, lasts bool) error {
 
 // isOutOfPlace reports whether the file was found not to be in its place.
 func (s *Store) isOutOfPlace() bool {
-	s.place.mu.Lock()
-	defer s.place.mu.Unlock()
-	return s.place.err != nil
+	s.fileState.mu.Lock()
+	defer s.fileState.mu.Unlock()
+	return s.fileState.err != nil
 }
 
 // read runs fn in a read transaction of bbolt. It refuses a file that was truncated: bbolt would never release its
 // locks if the meta pages are gone.
 func (s *Store) read(fn func(*bolt.Tx) error) error {
-	if s.place.truncated.Load() {
+	if s.fileState.truncated.Load() {
 		return errTruncated
 	}
 	if info, err := s.handle.Stat(); err == nil && info.Size() < s.file.Size() {
-		return s.notePlace(errTruncated, true)
+		return s.noteFileState(errTruncated, true)
 	}
 	return guard(func() error { return s.db.View(fn) })
 }

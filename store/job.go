@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -25,10 +26,7 @@ type Job struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-const (
-	jobsBucket = "jobs"
-	dueShared  = sharedPrefix + "due"
-)
+const dueShared = sharedPrefix + "due"
 
 // Enqueue adds a job of this organization that is due at the given time, and returns its id.
 func (tx *Tx) Enqueue(kind string, due time.Time, payload any) (uuid.UUID, error) {
@@ -69,6 +67,33 @@ func (tx *Tx) Job(id uuid.UUID) (Job, error) {
 		return Job{}, fmt.Errorf("job %s: %w", id, err)
 	}
 	return j, nil
+}
+
+// walkJobs returns the jobs of the organization, readable or not, each with the error of reading it.
+func (tx *Tx) walkJobs() iter.Seq2[Job, error] {
+	return func(yield func(Job, error) bool) {
+		for key := range tx.scan(jobsBucket, nil) {
+			j, err := Job{}, fmt.Errorf("the key %x is not the id of a job", key)
+			if len(key) == 16 {
+				j, err = tx.Job(uuid.UUID(key))
+			}
+			if !yield(j, err) {
+				return
+			}
+		}
+	}
+}
+
+// EachJob calls fn for the jobs of the organization. It leaves out damaged ones.
+func (tx *Tx) EachJob(fn func(Job) error) error {
+	for j, unreadable := range tx.walkJobs() {
+		if unreadable == nil {
+			if err := fn(j); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Reschedule changes the due time of a job and the number of its tries.
@@ -136,22 +161,19 @@ func (s *Store) Due(
 			slices.SortStableFunc(waiting.orgs, order)
 		}
 		for len(due) < limit && len(waiting.orgs) > 0 {
-			waiting.orgs = slices.DeleteFunc(waiting.orgs, func(org uuid.UUID) (done bool) {
-				if len(due) == limit {
-					return false
+			org := waiting.orgs[0]
+			waiting.orgs = waiting.orgs[1:]
+			tx := newTx(s, btx, org)
+			for ids := waiting.jobs[org]; len(ids) > 0; ids = ids[1:] {
+				j, err := tx.Job(ids[0])
+				if err != nil {
+					unreadable = append(unreadable, fmt.Errorf("organization %s: %w", org, err))
+				} else if skip == nil || !skip(j) {
+					due, waiting.jobs[org] = append(due, j), ids[1:]
+					waiting.orgs = append(waiting.orgs, org) // its next turn is after the others
+					break
 				}
-				tx := newTx(s, btx, org)
-				for ids := waiting.jobs[org]; len(ids) > 0; ids = ids[1:] {
-					j, err := tx.Job(ids[0])
-					if err != nil {
-						unreadable = append(unreadable, fmt.Errorf("organization %s: %w", org, err))
-					} else if skip == nil || !skip(j) {
-						due, waiting.jobs[org] = append(due, j), ids[1:]
-						return false
-					}
-				}
-				return true
-			})
+			}
 		}
 		return nil
 	})

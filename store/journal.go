@@ -199,7 +199,11 @@ func (tx *Tx) ReadJournal(operation uuid.UUID, number uint32) (part JournalPart,
 	if err != nil || b == nil {
 		return part, err
 	}
-	if err := json.Unmarshal(b, &part); err != nil {
+	return readJournalPart(operation, b)
+}
+
+func readJournalPart(operation uuid.UUID, value []byte) (part JournalPart, err error) {
+	if err := json.Unmarshal(value, &part); err != nil {
 		return part, fmt.Errorf("journal of operation %s: %w", operation, err)
 	}
 	return part, nil
@@ -208,9 +212,9 @@ func (tx *Tx) ReadJournal(operation uuid.UUID, number uint32) (part JournalPart,
 // EachJournalPart calls fn for the parts of the journal of an operation in order.
 func (tx *Tx) EachJournalPart(operation uuid.UUID, fn func(JournalPart) error) error {
 	return journalParts.Scan(tx, operation, func(_ uint32, value []byte) error {
-		var part JournalPart
-		if err := json.Unmarshal(value, &part); err != nil {
-			return fmt.Errorf("journal of operation %s: %w", operation, err)
+		part, err := readJournalPart(operation, value)
+		if err != nil {
+			return err
 		}
 		return fn(part)
 	})
@@ -223,14 +227,3 @@ func (tx *Tx) DeleteJournal(operation uuid.UUID, limit int) (more bool, err erro
 
 // VerifyJournals checks the journals of the transaction's organization.
 func (tx *Tx) VerifyJournals(report Report) error { return journalParts.Verify(tx, report) }
-
-// ReadChange returns an entry of the change log of a table. found is false if it was trimmed.
-func (tx *Tx) ReadChange(table string, number uint64) (c Change, found bool, err error) {
-	log, key := table+logSuffix, numberKey(number)
-	value := tx.get(log, key)
-	if value == nil {
-		return c, false, nil
-	}
-	c, err = tx.decodeChange(log, key, value)
-	return c, err == nil, err
-}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
-	bolt "go.etcd.io/bbolt"
 )
 
 // Unique declares that no two records of an organization have the same key. Records with an empty
@@ -74,23 +73,8 @@ func (u *uniqueKey) bucket(table string) string {
 	if u.global {
 		return sharedPrefix + globalBucket(table, u.name)
 	}
-	return table + ".uniq." + u.name
+	return table + uniqueInfix + u.name
 }
-
-const globalPrefix = "global."
-
-// globalBuckets returns the names of the buckets of all global keys.
-func globalBuckets(btx *bolt.Tx) (names []string) {
-	_ = btx.ForEach(func(name []byte, _ *bolt.Bucket) error { // the function never fails
-		if bytes.HasPrefix(name, []byte(globalPrefix)) {
-			names = append(names, string(name))
-		}
-		return nil
-	})
-	return names
-}
-
-func globalBucket(table, key string) string { return globalPrefix + table + "." + key }
 
 // keys returns the keys of a record, which may be nil.
 func (u *uniqueKey) keys(rec any) (keys [][]byte) {
@@ -128,8 +112,6 @@ func untypedKey[T any](k Key[T]) secondaryKey {
 }
 
 func (k *secondaryKey) bucket(table string) string { return keyBucket(table, k.name) }
-
-func keyBucket(table, key string) string { return table + ".key." + key }
 
 // values returns the values of a record, which may be nil.
 func (k *secondaryKey) values(tx *Tx, rec any) ([][]byte, error) {
@@ -220,7 +202,7 @@ func (t *table) storedForm(tx *Tx, old doc) (any, error) {
 		return nil, nil
 	}
 	v := tx.get(t.rec, old.ID[:])
-	_, private, public, err := decodeValue(tx.place(t.rec, old.ID[:]), v)
+	_, private, public, err := decodeValue(tx.placeSum(t.rec, old.ID[:]), v)
 	if err != nil {
 		return nil, tx.unreadable(t.rec, old.ID[:], err)
 	}
@@ -269,13 +251,11 @@ func (t *AnyTable) IDs(tx *Tx, name string, key []byte, limit int) ([]uuid.UUID,
 	var ids []uuid.UUID
 	for _, prefix := range append(replaced, keyPrefix(key)) {
 		n := 0
-		err := tx.look(keyBucket(t.core.name, name), prefix, within(prefix, func(k, _ []byte) (bool, error) {
+		for k := range within(prefix, tx.scan(keyBucket(t.core.name, name), prefix)) {
 			ids = append(ids, uuid.UUID(k[len(prefix):]))
-			n++
-			return n != limit, nil
-		}))
-		if err != nil {
-			return nil, err
+			if n++; n == limit {
+				break
+			}
 		}
 	}
 	if len(replaced) > 0 {
@@ -291,13 +271,16 @@ func (t *AnyTable) IDs(tx *Tx, name string, key []byte, limit int) ([]uuid.UUID,
 // Range calls fn for the secondary keys of a name, starting at from, with the record of each, until
 // fn returns false.
 func (t *AnyTable) Range(tx *Tx, name string, from []byte, fn func(key []byte, id uuid.UUID) (more bool)) error {
-	return tx.look(keyBucket(t.core.name, name), from, func(k, _ []byte) (bool, error) {
+	for k := range tx.scan(keyBucket(t.core.name, name), from) {
 		end := len(k) - 16 - 1
 		if end < 0 {
-			return false, fmt.Errorf("%s: %w: %x is not a key of %s", t.core.name, ErrDamaged, k, name)
+			return fmt.Errorf("%s: %w: %x is not a key of %s", t.core.name, ErrDamaged, k, name)
 		}
-		return fn(k[:end], uuid.UUID(k[end+1:])), nil
-	})
+		if !fn(k[:end], uuid.UUID(k[end+1:])) {
+			break
+		}
+	}
+	return nil
 }
 
 // Oldest returns the id of the oldest record with a secondary key.
@@ -323,11 +306,11 @@ func (s *Store) Lookup(table, key string, value []byte) (org, id uuid.UUID, foun
 // LookupPrefix calls fn for each record whose global unique key begins with prefix, and its organization.
 func (s *Store) LookupPrefix(table, key string, prefix []byte, fn func(org, id uuid.UUID)) error {
 	return s.View(uuid.Nil, func(tx *Tx) error {
-		return tx.look(sharedPrefix+globalBucket(table, key), prefix, within(prefix, func(k, v []byte) (bool, error) {
+		for _, v := range within(prefix, tx.scan(sharedPrefix+globalBucket(table, key), prefix)) {
 			if len(v) == 32 {
 				fn(uuid.UUID(v[:16]), uuid.UUID(v[16:]))
 			}
-			return true, nil
-		}))
+		}
+		return nil
 	})
 }

@@ -23,19 +23,20 @@ const lostShared = sharedPrefix + "lost"
 
 // LostPages returns the pages that were lost when the file was rebuilt, until ForgetLostPages is called.
 func (tx *Tx) LostPages() (lost []LostPage, err error) {
-	err = tx.look(lostShared, nil, func(_, value []byte) (bool, error) {
+	for _, value := range tx.scan(lostShared, nil) {
 		var l LostPage
-		err := json.Unmarshal(value, &l)
+		if err := json.Unmarshal(value, &l); err != nil {
+			return lost, err
+		}
 		lost = append(lost, l)
-		return true, err
-	})
-	return lost, err
+	}
+	return lost, nil
 }
 
 // ForgetLostPages removes the list of lost pages.
-func (tx *Tx) ForgetLostPages() error {
+func (tx *Tx) ForgetLostPages() {
 	tx.AfterCommit(func() { tx.store.lostPages.Store(0) })
-	return tx.deleteWhere(lostShared, func([]byte, []byte) bool { return true })
+	tx.deleteWhere(lostShared, func([]byte, []byte) bool { return true })
 }
 
 // lostValue is the value of a record that is gone. Like every value of an unknown format, it is damaged.
@@ -43,36 +44,27 @@ var lostValue = []byte{0}
 
 // MarkLost adds a damaged record for each record of the organization that is gone and whose id the change
 // log or a key still has. Such a record can be found, deleted and restored like any damaged one.
-func (tx *Tx) MarkLost() error {
-	tables := bucketNames(tx.orgBkt, ".rec")
+func (tx *Tx) MarkLost() {
+	tables := bucketNames(tx.orgBkt, recSuffix)
 	for _, key := range globalBuckets(tx.btx) { // a table may be gone altogether, but not its global keys
 		table, _, _ := strings.Cut(strings.TrimPrefix(key, globalPrefix), ".")
 		tables = append(tables, table)
 	}
 	for _, table := range tables {
-		ids, err := tx.lostIDs(table)
-		if err != nil {
-			return err
-		}
-		for id := range ids {
-			tx.put(table+".rec", id[:], lostValue)
-			tx.AfterCommit(func() { _ = tx.unreadable(table+".rec", id[:], ErrDamaged) }) // what is written counts as replaced until then
+		for id := range tx.lostIDs(table) {
+			tx.put(table+recSuffix, id[:], lostValue)
+			tx.AfterCommit(func() { _ = tx.unreadable(table+recSuffix, id[:], ErrDamaged) }) // what is written counts as replaced until then
 		}
 	}
-	return nil
 }
 
 // removeOutdated takes out what the change log contradicts: a rebuild may have found an earlier version of a page.
-func (tx *Tx) removeOutdated() error {
-	for _, table := range bucketNames(tx.orgBkt, ".rec") {
-		rec := table + ".rec"
-		last, err := tx.lastChanges(table)
-		if err != nil {
-			return err
-		}
-		for id, c := range last {
+func (tx *Tx) removeOutdated() {
+	for _, table := range bucketNames(tx.orgBkt, recSuffix) {
+		rec := table + recSuffix
+		for id, c := range tx.lastChanges(table) {
 			v := tx.get(rec, id[:])
-			if _, _, _, err := decodeValue(tx.place(rec, id[:]), v); err != nil || changeOf(v) >= c.Number {
+			if _, _, _, err := decodeValue(tx.placeSum(rec, id[:]), v); err != nil || changeOf(v) >= c.Number {
 				continue
 			}
 			if c.Op == Deleted {
@@ -82,77 +74,59 @@ func (tx *Tx) removeOutdated() error {
 			}
 		}
 	}
-	return nil
-}
-
-// eachChange calls fn for the readable entries of the change log of a table in order, until it returns an error.
-func (tx *Tx) eachChange(table string, fn func(Change) error) error {
-	log := table + logSuffix
-	return tx.look(log, nil, func(key, value []byte) (bool, error) {
-		c, err := tx.decodeChange(log, key, value)
-		if err != nil {
-			return true, nil
-		}
-		return true, fn(c)
-	})
 }
 
 // lastChanges returns the last change of each record that the change log has.
-func (tx *Tx) lastChanges(table string) (map[uuid.UUID]Change, error) {
+func (tx *Tx) lastChanges(table string) map[uuid.UUID]Change {
 	last := map[uuid.UUID]Change{}
-	return last, tx.eachChange(table, func(c Change) error { last[c.ID] = c; return nil })
+	for c := range tx.readableChanges(table) {
+		last[c.ID] = c
+	}
+	return last
 }
 
 // countEntries returns the number of entries of a bucket, readable or not.
-func (tx *Tx) countEntries(bucket string) (n int, err error) {
-	err = tx.look(bucket, nil, func(_, _ []byte) (bool, error) { n++; return true, nil })
-	return n, err
+func (tx *Tx) countEntries(bucket string) (n int) {
+	for range tx.scan(bucket, nil) {
+		n++
+	}
+	return n
 }
 
 // lostIDs returns the ids of records that should exist and do not.
-func (tx *Tx) lostIDs(table string) (map[uuid.UUID]bool, error) {
-	rec := table + ".rec"
-	lost := map[uuid.UUID]bool{}
-	last, err := tx.lastChanges(table)
+func (tx *Tx) lostIDs(table string) map[uuid.UUID]bool {
+	rec := table + recSuffix
+	lost, last := map[uuid.UUID]bool{}, tx.lastChanges(table)
 	for id, c := range last {
 		if c.Op != Deleted && id != uuid.Nil && tx.get(rec, id[:]) == nil {
 			lost[id] = true
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	present, err := tx.countEntries(rec)
-	wanted := int(tx.sequence(rec)) - present
+	wanted := int(tx.sequence(rec)) - tx.countEntries(rec)
 	for _, bucket := range tx.keyBuckets(table) {
-		if err != nil || len(lost) >= wanted && !strings.HasPrefix(bucket, sharedPrefix) {
+		if len(lost) >= wanted && !strings.HasPrefix(bucket, sharedPrefix) {
 			continue
 		}
-		err = tx.look(bucket, nil, func(key, value []byte) (bool, error) {
+		for key, value := range tx.scan(bucket, nil) {
 			id, ok := tx.recordOf(key, value)
 			isGlobal := len(value) == 32 // then whatever the table counts: its count may be gone too
 			if ok && (isGlobal || len(lost) < wanted) && last[id].Op != Deleted && tx.get(rec, id[:]) == nil {
 				lost[id] = true
 			}
-			return true, nil
-		})
+		}
 	}
-	return lost, err
+	return lost
 }
 
 // CorrectCounts corrects the record counts of the organization's tables. It calls fn for each table that
 // counts more records than it has: so many are gone, and their ids are not known.
-func (tx *Tx) CorrectCounts(fn func(table string, missing int)) error {
-	for _, table := range bucketNames(tx.orgBkt, ".rec") {
-		rec := table + ".rec"
-		n, err := tx.countEntries(rec)
-		if err != nil {
-			return err
-		}
+func (tx *Tx) CorrectCounts(fn func(table string, missing int)) {
+	for _, table := range bucketNames(tx.orgBkt, recSuffix) {
+		rec := table + recSuffix
+		n := tx.countEntries(rec)
 		if missing := int(tx.sequence(rec)) - n; missing > 0 {
 			fn(table, missing)
 		}
 		tx.setSequence(rec, uint64(n))
 	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -28,18 +29,13 @@ func Open(dir string, opt Options) (*Store, error) {
 	if opt.Fatal == nil {
 		opt.Fatal = func(err error) { panic(err) }
 	}
-	if opt.LockTimeout == 0 {
-		opt.LockTimeout = lockWait
-	}
-	if opt.Log == nil {
-		opt.Log = slog.Default()
-	}
 	if opt.migrations == nil {
 		opt.migrations = migrations
 	}
 	if opt.commit == nil {
 		opt.commit = (*bolt.Tx).Commit
 	}
+	opt.LockTimeout, opt.Log = cmp.Or(opt.LockTimeout, lockWait), cmp.Or(opt.Log, slog.Default())
 	s := &Store{
 		path:    filepath.Join(dir, FileName),
 		opt:     opt,
@@ -77,22 +73,16 @@ func (s *Store) open() error {
 	case err != nil:
 		return damaged(s.path, err)
 	}
-	err = guard(func() error {
-		info, err := os.Stat(s.path)
-		if err != nil {
-			return err
+	err = s.read(func(btx *bolt.Tx) error {
+		if s.file.Size() < btx.Size() {
+			return fmt.Errorf("it has only %d of its %d bytes", s.file.Size(), btx.Size())
 		}
-		return s.db.View(func(btx *bolt.Tx) error {
-			if info.Size() < btx.Size() {
-				return fmt.Errorf("it has only %d of its %d bytes", info.Size(), btx.Size())
+		for _, name := range [][]byte{metaBucket, orgsBucket, dueBucket} {
+			if btx.Bucket(name) == nil {
+				return fmt.Errorf("it has no bucket %q", name)
 			}
-			for _, name := range [][]byte{metaBucket, orgsBucket, dueBucket} {
-				if btx.Bucket(name) == nil {
-					return fmt.Errorf("it has no bucket %q", name)
-				}
-			}
-			return nil
-		})
+		}
+		return nil
 	})
 	if err != nil {
 		return damaged(s.path, err)
@@ -100,16 +90,14 @@ func (s *Store) open() error {
 	if err := guard(s.migrate); err != nil {
 		return fmt.Errorf("%s: %w", s.path, err)
 	}
-	err = guard(func() error {
-		return s.db.View(func(btx *bolt.Tx) (err error) {
-			s.ids.last = btx.Bucket(orgsBucket).Sequence()
-			s.rebuilt = btx.Bucket(metaBucket).Get(rebuiltKey) != nil
-			if lost := btx.Bucket(lostBucket); lost != nil {
-				s.lostPages.Store(int64(lost.Stats().KeyN))
-			}
-			s.epoch, err = uuid.FromBytes(btx.Bucket(metaBucket).Get(epochKey))
-			return err
-		})
+	err = s.read(func(btx *bolt.Tx) (err error) {
+		s.ids.last = btx.Bucket(orgsBucket).Sequence()
+		s.rebuilt = btx.Bucket(metaBucket).Get(rebuiltKey) != nil
+		if lost := btx.Bucket(lostBucket); lost != nil {
+			s.lostPages.Store(int64(lost.Stats().KeyN))
+		}
+		s.epoch, err = uuid.FromBytes(btx.Bucket(metaBucket).Get(epochKey))
+		return err
 	})
 	if err != nil {
 		return damaged(s.path, err)
@@ -163,14 +151,12 @@ func (s *Store) openIntact() error {
 
 // isNewer reports whether the file says that it has a newer format than this program knows.
 func (s *Store) isNewer() (newer bool) {
-	_ = guard(func() error { // an error shows again when the format is used
-		return s.db.View(func(btx *bolt.Tx) error {
-			if meta := btx.Bucket(metaBucket); meta != nil {
-				v := meta.Get(formatKey)
-				newer = len(v) == 8 && binary.BigEndian.Uint64(v) > uint64(len(s.opt.migrations))
-			}
-			return nil
-		})
+	_ = s.read(func(btx *bolt.Tx) error { // an error shows again when the format is used
+		if meta := btx.Bucket(metaBucket); meta != nil {
+			v := meta.Get(formatKey)
+			newer = len(v) == 8 && binary.BigEndian.Uint64(v) > uint64(len(s.opt.migrations))
+		}
+		return nil
 	})
 	return newer
 }

@@ -50,7 +50,7 @@ func organizations(btx *bolt.Tx) (orgs []uuid.UUID, err error) {
 func (tx *Tx) DropOrganization() {
 	tx.mustWrite()
 	tx.bytes++
-	tx.AfterCommit(func() { tx.store.damaged.removeAll(tx.org) })
+	tx.AfterCommit(func() { tx.store.damaged.remove(func(k entryKey) bool { return k.org == tx.org }) })
 	tx.raw = func(btx *bolt.Tx) error {
 		if err := tx.dropShared(btx); err != nil {
 			return err
@@ -114,11 +114,7 @@ func isGone(btx *bolt.Tx, org uuid.UUID) error {
 // EmptyTrash removes the data of deleted organizations from the file, in several commits.
 func (s *Store) EmptyTrash(ctx context.Context) error {
 	for {
-		var org []byte
-		err := s.View(uuid.Nil, func(tx *Tx) error {
-			org = firstDeleted(tx.btx)
-			return nil
-		})
+		org, err := Read(s, uuid.Nil, func(tx *Tx) ([]byte, error) { return firstDeleted(tx.btx), nil })
 		if err != nil || org == nil {
 			return err
 		}

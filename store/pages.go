@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -24,7 +23,7 @@ var pageLayout = &repair.Layout{
 	Names: func(btx *bolt.Tx) (names []string, err error) {
 		tables, err := tablesOf(btx)
 		for table := range tables {
-			names = append(names, table+".rec", table+logSuffix)
+			names = append(names, table+recSuffix, table+logSuffix)
 		}
 		return names, err
 	},
@@ -34,7 +33,7 @@ var pageLayout = &repair.Layout{
 	},
 	Change: func(bucket string, key, value []byte) uint64 {
 		switch {
-		case strings.HasSuffix(bucket, ".rec"):
+		case strings.HasSuffix(bucket, recSuffix):
 			return changeOf(value)
 		case strings.HasSuffix(bucket, logSuffix) && len(key) == 8:
 			return binary.BigEndian.Uint64(key)
@@ -43,43 +42,9 @@ var pageLayout = &repair.Layout{
 	},
 	Placeholder: lostValue,
 	IsReported: func(bucket string, key []byte, sequence uint64) bool {
-		return strings.HasSuffix(bucket, ".rec") && len(key) == 16 ||
+		return strings.HasSuffix(bucket, recSuffix) && len(key) == 16 ||
 			strings.HasSuffix(bucket, logSuffix) && len(key) == 8 && binary.BigEndian.Uint64(key) <= sequence
 	},
-}
-
-// rootBuckets are the buckets of the root with a fixed name. The bucket held is one of older formats.
-var rootBuckets = []string{"due", "gone", "held", "incomplete", "lost", "meta", "orgs", "trash"}
-
-// isBucketName reports whether a bucket in the path may have the name.
-func isBucketName(path []string, name string) bool {
-	switch len(path) {
-	case 0:
-		return strings.HasPrefix(name, globalPrefix) || slices.Contains(rootBuckets, name)
-	case 1:
-		return len(name) == 16
-	}
-	return isSealed(name) || name == probeBucket || strings.Contains(name, ".uniq.") || strings.Contains(name, ".key.") ||
-		endsWith(name, ".gone", ownerSuffix, counterSuffix)
-}
-
-// isSealed reports whether the entries of an organization's bucket have checksums.
-func isSealed(bucket string) bool {
-	return bucket == jobsBucket || endsWith(bucket, ".rec", logSuffix, partSuffix, setSuffix, ".tomb")
-}
-
-func endsWith(name string, suffixes ...string) bool {
-	return slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
-}
-
-// checkEntry compares an entry of a sealed bucket with its checksum.
-func (tx *Tx) checkEntry(bucket string, key, value []byte) (err error) {
-	if strings.HasSuffix(bucket, ".rec") {
-		_, _, _, err = decodeValue(tx.place(bucket, key), value)
-	} else {
-		_, err = unseal(tx.place(bucket, key), value)
-	}
-	return err
 }
 
 // checkPages reads the pages of a store file that a commit has. Commit 0 is the newest one.

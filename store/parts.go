@@ -1,13 +1,12 @@
 package store
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"iter"
 
 	"github.com/google/uuid"
-	bolt "go.etcd.io/bbolt"
 )
 
 // Parts are numbered values of a record that are too many to be stored in it. They are read and
@@ -17,10 +16,7 @@ type Parts struct{ bucket string }
 // NewParts declares parts.
 func NewParts(name string) *Parts { return &Parts{bucket: name + partSuffix} }
 
-const (
-	partSuffix  = ".part"
-	partKeySize = 16 + 4
-)
+const partKeySize = 16 + 4
 
 func partKey(owner uuid.UUID, n uint32) []byte {
 	return binary.BigEndian.AppendUint32(append(make([]byte, 0, partKeySize), owner[:]...), n)
@@ -39,7 +35,7 @@ const PutReserve = 4
 // caller must not change it afterwards.
 func (p *Parts) PutOwned(tx *Tx, owner uuid.UUID, n uint32, value []byte) {
 	key := partKey(owner, n)
-	binary.BigEndian.PutUint32(value, crc32.Update(tx.place(p.bucket, key), castagnoli, value[PutReserve:]))
+	binary.BigEndian.PutUint32(value, crc32.Update(tx.placeSum(p.bucket, key), castagnoli, value[PutReserve:]))
 	tx.put(p.bucket, key, value)
 }
 
@@ -47,7 +43,7 @@ func (p *Parts) PutOwned(tx *Tx, owner uuid.UUID, n uint32, value []byte) {
 // transaction ends.
 func (p *Parts) Get(tx *Tx, owner uuid.UUID, n uint32) (value []byte, err error) {
 	key := partKey(owner, n)
-	v, err := tx.read(p.bucket, key)
+	v, err := tx.tryGet(p.bucket, key)
 	if err != nil || v == nil {
 		return nil, err
 	}
@@ -60,13 +56,8 @@ func (p *Parts) Readable(tx *Tx, owner uuid.UUID, n uint32) []byte {
 	return value
 }
 
-// Before is Get for the part as it was when the transaction began.
-func (p *Parts) Before(tx *Tx, owner uuid.UUID, n uint32) ([]byte, error) {
-	return p.Get(tx.Before(), owner, n)
-}
-
 func (p *Parts) open(tx *Tx, key, v []byte) ([]byte, error) {
-	value, err := unseal(tx.place(p.bucket, key), v)
+	value, err := unseal(tx.placeSum(p.bucket, key), v)
 	if err != nil {
 		return nil, tx.unreadable(p.bucket, key, err)
 	}
@@ -75,82 +66,96 @@ func (p *Parts) open(tx *Tx, key, v []byte) ([]byte, error) {
 
 // Scan calls fn for all parts of a record in order. The bytes are valid until the transaction ends.
 func (p *Parts) Scan(tx *Tx, owner uuid.UUID, fn func(n uint32, value []byte) error) error {
-	return p.scan(tx, owner, func(key, value []byte, err error) error {
+	for part, err := range p.walk(tx, owner[:]) {
+		if err == nil {
+			err = fn(part.number, part.value)
+		}
 		if err != nil {
 			return err
 		}
-		return fn(binary.BigEndian.Uint32(key[len(owner):]), value)
-	})
+	}
+	return nil
 }
 
 // ScanReadable is Scan without the damaged parts, of which it returns the number.
 func (p *Parts) ScanReadable(tx *Tx, owner uuid.UUID, fn func(n uint32, value []byte) error) (damaged int, err error) {
-	err = p.scan(tx, owner, func(key, value []byte, err error) error {
-		if err != nil || len(key) != partKeySize {
+	for part, unreadable := range p.walk(tx, owner[:]) {
+		if unreadable != nil {
 			damaged++
-			return nil
+		} else if err = fn(part.number, part.value); err != nil {
+			break
 		}
-		return fn(binary.BigEndian.Uint32(key[len(owner):]), value)
-	})
+	}
 	return damaged, err
 }
 
-// scan calls fn for all parts of a record, with the error of reading those that are damaged.
-func (p *Parts) scan(tx *Tx, owner uuid.UUID, fn func(key, value []byte, err error) error) error {
-	return tx.scan(p.bucket, owner[:], within(owner[:], func(key, v []byte) (bool, error) {
-		value, err := p.open(tx, key, v)
-		return true, fn(key, value, err)
-	}))
+// part is a part of a record.
+type part struct {
+	owner  uuid.UUID
+	number uint32
+	value  []byte
+}
+
+// walk returns the parts whose keys have a prefix, readable or not, each with the error of reading it. The loop may write
+// parts.
+func (p *Parts) walk(tx *Tx, prefix []byte) iter.Seq2[part, error] {
+	return func(yield func(part, error) bool) {
+		for key, v := range within(prefix, tx.scanWhileWriting(p.bucket, prefix)) {
+			var found part
+			var err error
+			if len(key) == partKeySize {
+				found = part{owner: uuid.UUID(key), number: binary.BigEndian.Uint32(key[16:])}
+				found.value, err = p.open(tx, key, v)
+			} else {
+				err = tx.unreadable(p.bucket, key, fmt.Errorf("%w: the key %x is not the key of a part", ErrDamaged, key))
+			}
+			if !yield(found, err) {
+				return
+			}
+		}
+	}
+}
+
+// EachPart calls fn for all parts. It leaves out damaged ones.
+func (p *Parts) EachPart(tx *Tx, fn func(owner uuid.UUID, n uint32, value []byte) error) error {
+	for part, unreadable := range p.walk(tx, nil) {
+		if unreadable == nil {
+			if err := fn(part.owner, part.number, part.value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Owners returns the records that have parts.
-func (p *Parts) Owners(tx *Tx) (owners []uuid.UUID, err error) {
-	return tx.owners(p.bucket, partKeySize)
-}
+func (p *Parts) Owners(tx *Tx) ([]uuid.UUID, error) { return tx.owners(p.bucket, partKeySize), nil }
 
 // owners returns the ids with which the keys of a size begin.
-func (tx *Tx) owners(bucket string, keySize int) (owners []uuid.UUID, err error) {
-	err = tx.look(bucket, nil, func(key, _ []byte) (bool, error) {
+func (tx *Tx) owners(bucket string, keySize int) (owners []uuid.UUID) {
+	for key := range tx.scan(bucket, nil) {
 		if len(key) == keySize && (len(owners) == 0 || owners[len(owners)-1] != uuid.UUID(key[:16])) {
 			owners = append(owners, uuid.UUID(key[:16]))
 		}
-		return true, nil
-	})
-	return owners, err
+	}
+	return owners
 }
-
-// nearby is the number of cursor steps that cost less than a seek.
-const nearby = 4
 
 // Each calls fn for the parts of a record with the given ascending numbers. A missing part is an
 // error. The bytes are valid until the transaction ends.
 func (p *Parts) Each(tx *Tx, owner uuid.UUID, numbers []uint32, fn func(n uint32, value []byte) error) error {
-	var cursor *bolt.Cursor
+	find := func(key []byte) []byte { return tx.get(p.bucket, key) } // the transaction may have written parts itself
 	if b := tx.bucket(p.bucket); b != nil && tx.writes[p.bucket] == nil {
-		cursor = b.Cursor()
+		find = (&nearCursor{Cursor: b.Cursor()}).find
 	}
-	var at, v []byte
-	key, place := partKey(owner, 0), tx.place(p.bucket, owner[:])
+	key, placeSum := partKey(owner, 0), tx.placeSum(p.bucket, owner[:])
 	for _, n := range numbers {
 		binary.BigEndian.PutUint32(key[16:], n)
-		switch {
-		case cursor == nil: // the transaction has written parts itself
-			at, v = key, tx.get(p.bucket, key)
-		case at == nil:
-			at, v = cursor.Seek(key)
-		default: // it is often close to the last one
-			for steps := 0; bytes.Compare(at, key) < 0 && at != nil; steps++ {
-				if steps == nearby {
-					at, v = cursor.Seek(key)
-					break
-				}
-				at, v = cursor.Next()
-			}
-		}
-		if v == nil || !bytes.Equal(at, key) {
+		v := find(key)
+		if v == nil {
 			return tx.unreadable(p.bucket, key, fmt.Errorf("%w: it is missing", ErrDamaged))
 		}
-		value, err := unseal(crc32.Update(place, castagnoli, key[16:]), v)
+		value, err := unseal(crc32.Update(placeSum, castagnoli, key[16:]), v)
 		if err != nil {
 			return tx.unreadable(p.bucket, key, err)
 		}
@@ -165,27 +170,23 @@ func (p *Parts) Each(tx *Tx, owner uuid.UUID, numbers []uint32, fn func(n uint32
 // there are more.
 func (p *Parts) Delete(tx *Tx, owner uuid.UUID, from uint32, limit int) (more bool, err error) {
 	deleted := 0
-	err = tx.scan(p.bucket, partKey(owner, from), within(owner[:], func(key, _ []byte) (bool, error) {
+	for key := range within(owner[:], tx.scanWhileWriting(p.bucket, partKey(owner, from))) {
 		if deleted == limit {
-			more = true
-			return false, nil
+			return true, nil
 		}
 		deleted++
 		tx.delete(p.bucket, key)
-		return true, nil
-	}))
-	return more, err
+	}
+	return false, nil
 }
 
 // Verify reads all parts of the transaction's organization and reports unreadable ones.
 func (p *Parts) Verify(tx *Tx, report Report) error {
 	tx.verifying = true
-	return tx.scan(p.bucket, nil, func(key, v []byte) (bool, error) {
-		if len(key) != partKeySize {
-			report(false, "%s: the key %x is not the key of a part", p.bucket, key)
-		} else if _, err := p.open(tx, key, v); err != nil {
+	for _, err := range p.walk(tx, nil) {
+		if err != nil {
 			report(false, "%v", err)
 		}
-		return true, nil
-	})
+	}
+	return nil
 }

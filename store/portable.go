@@ -56,12 +56,9 @@ func (p *Portion) Name() string {
 
 // has reports whether a bucket of an organization belongs to the portion.
 func (p *Portion) has(bucket string) bool {
-	name := p.Name()
 	switch {
 	case p.Table != nil:
-		rest, is := strings.CutPrefix(bucket, name+".")
-		return is && (slices.Contains([]string{"rec", "log", "gone", "tomb"}, rest) ||
-			strings.HasPrefix(rest, "uniq.") || strings.HasPrefix(rest, "key."))
+		return isOfTable(bucket, p.Name())
 	case p.Parts != nil:
 		return bucket == p.Parts.bucket
 	case p.Sets != nil:
@@ -101,7 +98,7 @@ func (tx *Tx) EachRow(shaped ShapedTable, fn func(Row) error) error {
 			row.Private = private
 		}
 		if d.completed && len(d.applied) > 1 || !d.completed && len(d.applied) > 0 { // a tombstone is to be applied
-			if _, _, row.Stored, err = decodeValue(tx.place(t.rec, d.ID[:]), stored); err == nil {
+			if _, _, row.Stored, err = decodeValue(tx.placeSum(t.rec, d.ID[:]), stored); err == nil {
 				row.Stored, err = t.withDefaults(row.Stored)
 			}
 			if err != nil {
@@ -114,7 +111,12 @@ func (tx *Tx) EachRow(shaped ShapedTable, fn func(Row) error) error {
 
 // EachChange calls fn for the entries of the change log of a table in order. It leaves out damaged ones.
 func (tx *Tx) EachChange(shaped ShapedTable, fn func(Change) error) error {
-	return tx.eachChange(shaped.untyped().name, fn)
+	for c := range tx.readableChanges(shaped.untyped().name) {
+		if err := fn(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // TableState is what is known of a table beside its records.
@@ -135,36 +137,8 @@ func (tx *Tx) TableState(shaped ShapedTable) (s TableState, err error) {
 	return s, err
 }
 
-// EachPart calls fn for all parts.
-func (p *Parts) EachPart(tx *Tx, fn func(owner uuid.UUID, n uint32, value []byte) error) error {
-	owners, err := p.Owners(tx)
-	for _, owner := range owners {
-		if err == nil {
-			_, err = p.ScanReadable(tx, owner, func(n uint32, value []byte) error { return fn(owner, n, value) })
-		}
-	}
-	return err
-}
-
 // SetOwners returns the records that have sets.
-func (s *Sets) SetOwners(tx *Tx) (owners []uuid.UUID, err error) { return tx.owners(s.chunks, 32) }
-
-// EachJob calls fn for the jobs of the organization. It leaves out damaged ones.
-func (tx *Tx) EachJob(fn func(Job) error) error {
-	return tx.look(jobsBucket, nil, func(key, _ []byte) (bool, error) {
-		if len(key) != 16 {
-			return true, nil
-		}
-		j, err := tx.Job(uuid.UUID(key))
-		if err != nil {
-			return true, nil
-		}
-		return true, fn(j)
-	})
-}
-
-// counterSuffix ends the name of the bucket of a counter.
-const counterSuffix = ".counter"
+func (s *Sets) SetOwners(tx *Tx) []uuid.UUID { return tx.owners(s.chunks, 32) }
 
 // WriteRow writes a record of an organization that arrives. Renaming may be nil.
 func (a *Arrival) WriteRow(tx *Tx, p *Portion, row Row, r *shape.Renaming) error {
@@ -212,21 +186,13 @@ func (a *Arrival) WriteRow(tx *Tx, p *Portion, row Row, r *shape.Renaming) error
 	return nil
 }
 
-// withDefaults returns the public part of a record with the members that it lacks and whose default is not the zero value.
-func (t *table) withDefaults(public []byte) ([]byte, error) {
-	if t.shape == nil || t.shape.SetDefaults == nil {
-		return public, nil
-	}
-	return t.shape.SetDefaults(public)
-}
-
 // rename renames the ids in both parts of a record.
 func (t *table) rename(r *shape.Renaming, rec any) error {
 	if err := r.Rename(rec); err != nil {
 		return err
 	}
-	if p, has := rec.(interface{ Private() any }); has {
-		return r.Rename(p.Private())
+	if part := privatePart(rec); part != nil {
+		return r.Rename(part)
 	}
 	return nil
 }

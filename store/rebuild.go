@@ -139,7 +139,7 @@ func correctCounters(btx *bolt.Tx, rebuilt *repair.Rebuilt) error {
 				continue
 			}
 			for table := range tables {
-				if err := countLost(b, []byte(table+".rec"), p); err != nil {
+				if err := countLost(b, []byte(table+recSuffix), p); err != nil {
 					return err
 				}
 			}
@@ -148,7 +148,7 @@ func correctCounters(btx *bolt.Tx, rebuilt *repair.Rebuilt) error {
 			return rebuilt.MayLack(append([]string{string(orgsBucket), string(org)}, bucket...)...)
 		}
 		for _, table := range bucketNames(b, logSuffix) {
-			rec, log := table+".rec", table+logSuffix
+			rec, log := table+recSuffix, table+logSuffix
 			if err := correctNumber(b.Bucket([]byte(log)), b.Bucket([]byte(rec)), mayLack() || mayLack(rec) || mayLack(log)); err != nil {
 				return err
 			}
@@ -171,7 +171,7 @@ func tablesOf(btx *bolt.Tx) (map[string]bool, error) {
 	}
 	orgs := btx.Bucket(orgsBucket)
 	return tables, orgs.ForEachBucket(func(org []byte) error {
-		for _, table := range bucketNames(orgs.Bucket(org), ".rec") {
+		for _, table := range bucketNames(orgs.Bucket(org), recSuffix) {
 			tables[table] = true
 		}
 		return nil
@@ -249,12 +249,8 @@ func (s *Store) afterRebuild(ctx context.Context) error {
 	}
 	for _, org := range append(orgs, uuid.Nil) {
 		err := s.Update(ctx, org, rebuildActor, func(tx *Tx) error {
-			if err := tx.removeOutdated(); err != nil {
-				return err
-			}
-			if err := tx.MarkLost(); err != nil {
-				return err
-			}
+			tx.removeOutdated()
+			tx.MarkLost()
 			return tx.repairSets(true)
 		})
 		if err != nil {

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
@@ -49,11 +48,7 @@ func (s *Store) rebuildKeys(ctx context.Context, t *table) error {
 		return err
 	}
 	for _, org := range append(orgs, uuid.Nil) {
-		count := 0
-		err := s.View(org, func(tx *Tx) error {
-			count = tx.RecordCount(t.name)
-			return nil
-		})
+		count, err := Read(s, org, func(tx *Tx) (int, error) { return tx.RecordCount(t.name), nil })
 		if err != nil {
 			return err
 		}
@@ -87,14 +82,11 @@ func (t *table) versionedKeys() []secondaryKey {
 func (t *table) rebuildKeys(tx *Tx) error {
 	versioned := *t
 	versioned.unique, versioned.keys = nil, t.versionedKeys()
-	v := verifier{
-		table: &versioned, tx: tx, report: func(bool, string, ...any) {}, seed: maphash.MakeSeed(), sums: map[string]uint64{},
-	}
-	var err error
-	if v.tombs, err = tx.Tombstones(t.name); err != nil {
+	v, err := newVerifier(&versioned, tx, func(bool, string, ...any) {})
+	if err != nil {
 		return err
 	}
-	if err := t.scan(tx, func(d doc, rec any) (bool, error) { return true, v.checkKeys(d.ID, rec) }); err != nil {
+	if err := t.scan(tx, func(d doc, rec any) (bool, error) { return true, v.checkKeys(d.ID, rec, nil, false) }); err != nil {
 		return err
 	}
 	return v.leftOvers()

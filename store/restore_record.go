@@ -36,6 +36,6 @@ func RestoreRecord(tx *Tx, t ShapedTable, from *Tx, id uuid.UUID, adjust func(re
 		return err
 	}
 	tx.delete(goneBucket(core.name), id[:])
-	_, err = core.insert(tx, id, rec)
+	_, err = core.insertAfter(tx, doc{ID: id}, rec, nil)
 	return err
 }

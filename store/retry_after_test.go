@@ -22,12 +22,12 @@ func TestRetryAfter(t *testing.T) {
 	waits := func(do func(context.Context) error) func(*Tx) error {
 		return func(tx *Tx) error {
 			runs++
-			before, err := parts.Before(tx, orgA, 1)
+			before, err := parts.Get(tx.Before(), orgA, 1)
 			if err != nil {
 				return err
 			}
 			parts.Put(tx, orgA, 1, []byte("own"))
-			if again, err := parts.Before(tx, orgA, 1); err != nil || string(again) != string(before) {
+			if again, err := parts.Get(tx.Before(), orgA, 1); err != nil || string(again) != string(before) {
 				t.Errorf("before it was %q, and then %q: %v", before, again, err)
 			}
 			if string(before) != "ready" {

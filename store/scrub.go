@@ -49,14 +49,14 @@ func (s *Store) eachChunk(org uuid.UUID, bucket string, size int, before func() 
 		err := s.View(org, func(tx *Tx) error {
 			n, from := 0, next
 			next = nil
-			return tx.look(bucket, from, func(key, value []byte) (bool, error) {
+			for key, value := range tx.scan(bucket, from) {
 				if n++; n > size {
 					next = bytes.Clone(key)
-					return false, nil
+					break
 				}
 				fn(tx, key, value)
-				return true, nil
-			})
+			}
+			return nil
 		})
 		if err != nil {
 			return err
@@ -81,7 +81,7 @@ func (tx *Tx) scrub(bucket string, key, value []byte) {
 // differ.
 func (s *Store) CheckCounts(ctx context.Context) (differing int, err error) {
 	damaged, err := s.eachBucket(func(org uuid.UUID, bucket string) error {
-		table, isRecord := strings.CutSuffix(bucket, ".rec")
+		table, isRecord := strings.CutSuffix(bucket, recSuffix)
 		if !isRecord {
 			return nil
 		}
@@ -112,18 +112,11 @@ func (s *Store) eachBucket(fn func(org uuid.UUID, bucket string) error) (damaged
 		return 0, err
 	}
 	for _, org := range append(orgs, uuid.Nil) {
-		var buckets []string
-		err := s.View(org, func(tx *Tx) error {
-			buckets = bucketNames(tx.orgBkt, "")
-			return nil
-		})
+		buckets, err := Read(s, org, func(tx *Tx) ([]string, error) { return tx.sealedBuckets(tombSuffix), nil })
 		if err != nil {
 			return damaged, err
 		}
 		for _, bucket := range buckets {
-			if !isSealed(bucket) || strings.HasSuffix(bucket, ".tomb") {
-				continue
-			}
 			err := fn(org, bucket)
 			if errors.Is(err, ErrDamaged) {
 				damaged++

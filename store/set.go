@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -28,23 +27,12 @@ type Sets struct {
 func NewSets(name string) *Sets { return &Sets{chunks: name + setSuffix, owners: name + ownerSuffix} }
 
 const (
-	setSuffix   = ".set"
-	ownerSuffix = ".owner"
-)
-
-const (
 	maxChunk   = 512          // ids; a larger chunk is split
 	minChunk   = maxChunk / 8 // a smaller chunk is merged with the next
 	splitChunk = maxChunk * 3 / 4
 )
 
 var lastID = uuid.Max
-
-// CompareIDs compares ids by their bytes, which is the store's order.
-func CompareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
-
-// PairKey returns a key made of two ids.
-func PairKey(a, b uuid.UUID) []byte { return append(append(make([]byte, 0, 32), a[:]...), b[:]...) }
 
 // idChunk is a chunk of the set of an owner.
 type idChunk struct {
@@ -74,7 +62,7 @@ func (s *Sets) open(tx *Tx, key, v []byte) (c idChunk, err error) {
 	if len(key) != 32 {
 		return c, damaged("invalid chunk key")
 	}
-	value, err := unseal(tx.place(s.chunks, key), v)
+	value, err := unseal(tx.placeSum(s.chunks, key), v)
 	if err != nil {
 		return c, tx.unreadable(s.chunks, key, fmt.Errorf("%x: %w", key, err))
 	}
@@ -106,34 +94,31 @@ func (s *Sets) errMissing(tx *Tx, owner, near uuid.UUID) error {
 // false. fn must not write chunks.
 func (s *Sets) each(tx *Tx, owner, from uuid.UUID, fn func(idChunk) (more bool)) error {
 	first, last := true, idChunk{}
-	more := true
-	err := tx.look(s.chunks, PairKey(owner, from), within(owner[:], func(key, v []byte) (bool, error) {
+	for key, v := range within(owner[:], tx.scan(s.chunks, PairKey(owner, from))) {
 		c, err := s.open(tx, key, v)
 		if err != nil {
-			return false, err
+			return err
 		}
 		if first && c.low != uuid.Nil && CompareIDs(from, c.low) <= 0 {
-			return false, s.errMissing(tx, owner, from)
+			return s.errMissing(tx, owner, from)
 		} else if !first && c.low != last.bound {
-			return false, s.errMissing(tx, owner, last.bound)
+			return s.errMissing(tx, owner, last.bound)
 		}
 		first, last = false, c
-		more = fn(c)
-		return more, nil
-	}))
-	if err != nil || !more || last.bound == lastID {
-		return err
+		if !fn(c) {
+			return nil
+		}
+	}
+	if last.bound == lastID {
+		return nil
 	}
 	if !first {
 		return s.errMissing(tx, owner, last.bound)
 	}
-	// There is no chunk for the id, so the set must be empty.
-	return tx.look(s.chunks, owner[:], func(key, _ []byte) (bool, error) {
-		if bytes.HasPrefix(key, owner[:]) {
-			return false, s.errMissing(tx, owner, from)
-		}
-		return false, nil
-	})
+	for range within(owner[:], tx.scan(s.chunks, owner[:])) { // there is no chunk for the id, so the set must be empty
+		return s.errMissing(tx, owner, from)
+	}
+	return nil
 }
 
 // find returns the chunk that an id belongs to. For an empty set it returns one without ids.
@@ -184,12 +169,10 @@ func (s *Sets) put(tx *Tx, c idChunk) error {
 // behind returns the chunk after one that is not the last.
 func (s *Sets) behind(tx *Tx, c idChunk) (next idChunk, err error) {
 	from := append(PairKey(c.owner, c.bound), 0)
-	err = tx.look(s.chunks, from, func(key, v []byte) (_ bool, err error) {
-		if bytes.HasPrefix(key, c.owner[:]) {
-			next, err = s.open(tx, key, v)
-		}
-		return false, err
-	})
+	for key, v := range within(c.owner[:], tx.scan(s.chunks, from)) {
+		next, err = s.open(tx, key, v)
+		break
+	}
 	if err == nil && next.low != c.bound {
 		err = s.errMissing(tx, c.owner, c.bound)
 	}
@@ -338,14 +321,13 @@ func (s *Sets) After(tx *Tx, owner, after uuid.UUID, limit int) (ids []uuid.UUID
 
 // Owners returns the records whose sets contain the id, in order.
 func (s *Sets) Owners(tx *Tx, id uuid.UUID) (owners []uuid.UUID, err error) {
-	err = tx.look(s.owners, id[:], within(id[:], func(key, _ []byte) (bool, error) {
+	for key := range within(id[:], tx.scan(s.owners, id[:])) {
 		if len(key) != 32 {
-			return false, fmt.Errorf("%s %x: %w: invalid key", s.owners, key, ErrDamaged)
+			return owners, fmt.Errorf("%s %x: %w: invalid key", s.owners, key, ErrDamaged)
 		}
 		owners = append(owners, uuid.UUID(key[16:]))
-		return true, nil
-	}))
-	return owners, err
+	}
+	return owners, nil
 }
 
 // Drop removes up to limit ids from the set of a record and reports whether there are more. If the set is damaged, it
@@ -359,7 +341,9 @@ func (s *Sets) Drop(tx *Tx, owner uuid.UUID, limit int) (more bool, err error) {
 	if IsDamagedRecord(err) {
 		isChunk := func(key, _ []byte) bool { return bytes.HasPrefix(key, owner[:]) }
 		isOwn := func(key, _ []byte) bool { return len(key) == 32 && bytes.HasSuffix(key, owner[:]) }
-		return false, errors.Join(tx.deleteWhere(s.chunks, isChunk), tx.deleteWhere(s.owners, isOwn))
+		tx.deleteWhere(s.chunks, isChunk)
+		tx.deleteWhere(s.owners, isOwn)
+		return false, nil
 	}
 	if err != nil {
 		return false, err

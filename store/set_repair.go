@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"iter"
 	"maps"
 	"slices"
 
@@ -29,108 +30,78 @@ func (tx *Tx) sets() (sets []*Sets) {
 
 // lostChunks calls fn for each damaged chunk that repair cannot restore: the other direction has fewer ids for it
 // than the chunk had.
-func (s *Sets) lostChunks(tx *Tx, fn func(key, value []byte)) error {
+func (s *Sets) lostChunks(tx *Tx, fn func(key, value []byte)) {
 	type damaged struct {
+		idChunk
 		key, value []byte
-		low        uuid.UUID
-		missing    int
+		lacking    int // how many of its ids the other direction does not have
 	}
 	var found []*damaged
 	byOwner := map[uuid.UUID][]*damaged{}
-	var owner, low uuid.UUID
-	err := tx.look(s.chunks, nil, func(key, v []byte) (bool, error) {
-		_, err := s.open(tx, key, v)
-		if len(key) == 32 && uuid.UUID(key) != owner {
-			owner, low = uuid.UUID(key), uuid.Nil
-		}
+	chunk := func(c idChunk, key, value []byte, err error) {
 		if err != nil {
-			d := &damaged{key: key, value: v, low: low, missing: max(1, (len(v)-4)/16-1)}
-			found = append(found, d)
-			if len(key) == 32 {
-				byOwner[owner] = append(byOwner[owner], d)
-			}
+			d := &damaged{c, key, value, max(1, (len(value)-4)/16-1)}
+			found, byOwner[c.owner] = append(found, d), append(byOwner[c.owner], d)
 		}
-		if len(key) == 32 {
-			low = uuid.UUID(key[16:])
-		}
-		return true, nil
-	})
-	if err != nil || len(found) == 0 {
-		return err
 	}
-	err = s.eachMember(tx, func(owner, id uuid.UUID) {
+	s.walk(tx, setWalk{chunk, func(uuid.UUID, uuid.UUID) {}})
+	if len(found) == 0 {
+		return
+	}
+	for owner, id := range s.members(tx) {
 		for _, d := range byOwner[owner] {
-			if CompareIDs(id, d.low) > 0 && bytes.Compare(id[:], d.key[16:]) <= 0 {
-				d.missing--
+			if CompareIDs(id, d.low) > 0 && CompareIDs(id, d.bound) <= 0 {
+				d.lacking--
 			}
 		}
-	})
-	if err != nil {
-		return err
 	}
 	for _, d := range found {
-		if d.missing > 0 {
+		if d.lacking > 0 {
 			fn(d.key, d.value)
 		}
 	}
-	return nil
 }
 
-// eachMember calls fn for the ids of all sets, which the other direction of the sets has.
-func (s *Sets) eachMember(tx *Tx, fn func(owner, id uuid.UUID)) error {
-	return tx.look(s.owners, nil, func(key, _ []byte) (bool, error) {
-		if len(key) == 32 {
-			fn(uuid.UUID(key[16:]), uuid.UUID(key))
+// members returns the ids of all sets with the record that each belongs to, as the other direction of the sets has them.
+func (s *Sets) members(tx *Tx) iter.Seq2[uuid.UUID, uuid.UUID] {
+	return func(yield func(owner, id uuid.UUID) bool) {
+		for key := range tx.scan(s.owners, nil) {
+			if len(key) == 32 && !yield(uuid.UUID(key[16:]), uuid.UUID(key)) {
+				return
+			}
 		}
-		return true, nil
-	})
+	}
 }
 
+// repair writes the sets with damaged or missing chunks again.
 func (s *Sets) repair(tx *Tx, all bool) error {
 	ids := map[uuid.UUID][]uuid.UUID{} // by owner, from both directions
-	known, broken := map[uuid.UUID]uuid.UUID{}, map[uuid.UUID]bool{}
-	err := tx.look(s.chunks, nil, func(key, v []byte) (bool, error) {
-		if len(key) != 32 {
-			return true, nil
-		}
-		owner := uuid.UUID(key)
-		c, err := s.open(tx, key, v)
-		if err != nil {
-			c, all = idChunk{}, true // the owner in the key may be wrong too
-		}
-		if err != nil || c.low != known[owner] {
-			broken[owner] = true
-		}
-		known[owner] = uuid.UUID(key[16:])
-		for i := range c.len() {
-			ids[owner] = append(ids[owner], c.id(i))
-		}
-		return true, nil
+	known, broken := map[uuid.UUID]bool{}, map[uuid.UUID]bool{}
+	s.walk(tx, setWalk{
+		chunk: func(c idChunk, key, _ []byte, err error) {
+			if len(key) != 32 {
+				return
+			}
+			if known[c.owner] = true; err != nil {
+				broken[c.owner], all = true, true // the owner in the key may be wrong too
+			}
+			for i := range c.len() {
+				ids[c.owner] = append(ids[c.owner], c.id(i))
+			}
+		},
+		missing: func(owner, _ uuid.UUID) { broken[owner] = true },
 	})
-	if err != nil {
-		return err
-	}
-	for owner, bound := range known {
-		if bound != lastID {
-			broken[owner] = true
-		}
-	}
-	err = s.eachMember(tx, func(owner, id uuid.UUID) {
-		if _, has := known[owner]; !has && all {
+	for owner, id := range s.members(tx) {
+		if !known[owner] && all {
 			broken[owner] = true
 		}
 		if broken[owner] {
 			ids[owner] = append(ids[owner], id)
 		}
-	})
-	if err != nil {
-		return err
 	}
 	for _, owner := range slices.SortedFunc(maps.Keys(broken), CompareIDs) {
 		isOwn := func(key, _ []byte) bool { return bytes.HasPrefix(key, owner[:]) }
-		if err := tx.deleteWhere(s.chunks, isOwn); err != nil {
-			return err
-		}
+		tx.deleteWhere(s.chunks, isOwn)
 		if _, err := s.Add(tx, owner, ids[owner]); err != nil {
 			return err
 		}

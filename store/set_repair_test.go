@@ -62,14 +62,17 @@ func TestDropDamagedChunk(t *testing.T) {
 			})
 			var chunks []idChunk
 			read(t, s, orgA, func(tx *Tx) error {
-				return tx.look(members.chunks, nil, func(key, _ []byte) (bool, error) {
+				for key := range tx.scan(members.chunks, nil) {
 					chunks = append(chunks, idChunk{owner: uuid.UUID(key), bound: uuid.UUID(key[16:])})
-					return true, nil
-				})
+				}
+				return nil
 			})
 			test.damage(t, s, chunks)
 			lost := 0
-			read(t, s, orgA, func(tx *Tx) error { return tx.DamagedEntries(func(string, []byte, []byte) { lost++ }) })
+			read(t, s, orgA, func(tx *Tx) error {
+				tx.DamagedEntries(func(string, []byte, []byte) { lost++ })
+				return nil
+			})
 			if lost != test.lost {
 				t.Errorf("%d chunks are lost, want %d", lost, test.lost)
 			}

@@ -273,7 +273,7 @@ func damagedSet(t *testing.T) (s *Store, chunks []idChunk) {
 
 // sealed returns a chunk as it is stored under a key.
 func (c idChunk) sealed(key []byte) []byte {
-	return seal((&Tx{org: orgA}).place(members.chunks, key), slices.Concat(c.low[:], c.ids))
+	return seal((&Tx{org: orgA}).placeSum(members.chunks, key), slices.Concat(c.low[:], c.ids))
 }
 
 // TestDamagedChunk checks that a damaged chunk never gives a wrong result. Reading it fails, changes are made in the
@@ -291,7 +291,7 @@ func TestDamagedChunk(t *testing.T) {
 		{"of another place", second, func(c idChunk, _, _ []byte) []byte { return c.sealed(PairKey(c.owner, c.low)) }, "does not match its checksum"},
 		{"an id cut short", second, func(c idChunk, key, _ []byte) []byte { c.ids = c.ids[:len(c.ids)-1]; return c.sealed(key) }, "does not consist of whole ids"},
 		{"nothing in it", second, func(_ idChunk, key, _ []byte) []byte {
-			return seal((&Tx{org: orgA}).place(members.chunks, key), nil)
+			return seal((&Tx{org: orgA}).placeSum(members.chunks, key), nil)
 		}, "does not consist of whole ids"},
 		{"an id twice", second, func(c idChunk, key, _ []byte) []byte { copy(c.ids[16:], c.ids[:16]); return c.sealed(key) }, "its ids are out of order"},
 		{"an id below", second, func(c idChunk, key, _ []byte) []byte { copy(c.ids, c.low[:]); return c.sealed(key) }, "its ids are out of order"},

@@ -13,46 +13,21 @@ import (
 func (s *Sets) Verify(tx *Tx, report Report) error {
 	tx.verifying = true
 	seed, sum := maphash.MakeSeed(), uint64(0)
-	last := idChunk{bound: lastID}
-	ended := func() {
-		if last.bound != lastID {
-			report(false, "%v", s.errMissing(tx, last.owner, last.bound))
-		}
-	}
-	err := tx.scan(s.chunks, nil, func(key, v []byte) (bool, error) {
-		c, err := s.open(tx, key, v)
+	chunk := func(c idChunk, _, _ []byte, err error) {
 		if err != nil {
 			report(false, "%v", err)
-			if len(key) != 32 {
-				return true, nil
-			}
-			c.owner, c.bound = uuid.UUID(key), uuid.UUID(key[16:])
-		}
-		low := last.bound
-		if last.bound == lastID || c.owner != last.owner {
-			ended()
-			low = uuid.Nil
-		}
-		if err == nil && c.low != low {
-			report(false, "%v", s.errMissing(tx, c.owner, low))
-		}
-		last = c
-		if err != nil {
-			return true, nil
 		}
 		for i := range c.len() {
 			entry := PairKey(c.id(i), c.owner)
 			sum += maphash.Bytes(seed, entry)
 			if tx.get(s.owners, entry) == nil {
-				report(tx.repair(func() { tx.put(s.owners, entry, nil) }), "%s: %s is in the set of %s but has no entry for it", s.owners, c.id(i), c.owner)
+				repaired := tx.repair(func() { tx.put(s.owners, entry, nil) })
+				report(repaired, "%s: %s is in the set of %s but has no entry for it", s.owners, c.id(i), c.owner)
 			}
 		}
-		return true, nil
-	})
-	if err != nil {
-		return err
 	}
-	ended()
+	missing := func(owner, bound uuid.UUID) { report(false, "%v", s.errMissing(tx, owner, bound)) }
+	s.walk(tx, setWalk{chunk, missing})
 	return s.leftOvers(tx, seed, sum, report)
 }
 

@@ -41,7 +41,10 @@ type counts struct {
 // Stats returns the current statistics. It reads no records, and only the due times of jobs. Of a file that was
 // truncated it knows no jobs.
 func (s *Store) Stats() (Stats, error) {
-	st := Stats{Commits: s.counts.commits.Read(), FailedCommits: s.counts.failed.Load(), Updates: s.counts.updates.Load(), DamagedRecords: s.DamagedRecords()}
+	st := Stats{
+		Commits: s.counts.commits.Read(), FailedCommits: s.counts.failed.Load(), Updates: s.counts.updates.Load(),
+		DamagedRecords: s.DamagedRecords(),
+	}
 	s.mu.Lock()
 	st.Queued, st.DiskFull = s.queue.Len(), s.full != nil
 	s.mu.Unlock()
@@ -53,7 +56,7 @@ func (s *Store) Stats() (Stats, error) {
 	if err != nil {
 		return st, err
 	}
-	if st.FileBytes = file.Size(); s.place.truncated.Load() {
+	if st.FileBytes = file.Size(); s.fileState.truncated.Load() {
 		return st, nil
 	}
 	err = s.read(func(btx *bolt.Tx) error {

@@ -26,6 +26,16 @@
 //	trash/<organization>/    its data, until EmptyTrash has removed it, or that of one that is arriving (see arrival.go)
 //
 // Tables of the installation are in the organization uuid.Nil.
+//
+// A record passes through these layers, from the type to the bytes:
+//
+//	table.go          Table knows the type of the records; AnyTable has what does not depend on it
+//	table_untyped.go  table reads and writes records with their keys, their changes and the count
+//	correction.go     what every read applies to stored records: tombstones, and members that were added since
+//	value.go          the bytes of a record, with their checksum
+//	tx.go             Tx buffers writes and reads buckets through them
+//
+// Reader reads records by id without decoding them. edit.go finds and changes values wherever they are stored.
 package store
 
 import (
@@ -110,15 +120,15 @@ type Options struct {
 
 // Store is an open store. It is safe for concurrent use.
 type Store struct {
-	db     *bolt.DB
-	path   string
-	file   os.FileInfo // identifies the open file
-	handle *os.File    // the open file, which bbolt closes
-	place  place
-	opt    Options
-	epoch  uuid.UUID
-	ids    idSource
-	wake   chan struct{}
+	db        *bolt.DB
+	path      string
+	file      os.FileInfo // identifies the open file
+	handle    *os.File    // the open file, which bbolt closes
+	fileState fileState
+	opt       Options
+	epoch     uuid.UUID
+	ids       idSource
+	wake      chan struct{}
 
 	mu      sync.Mutex
 	arrived *sync.Cond // signals that queue grew or that closed was set
@@ -191,6 +201,15 @@ func (s *Store) View(org uuid.UUID, fn func(*Tx) error) error {
 	return err
 }
 
+// Read returns the result of fn in a View.
+func Read[V any](s *Store, org uuid.UUID, fn func(*Tx) (V, error)) (value V, err error) {
+	err = s.View(org, func(tx *Tx) error {
+		value, err = fn(tx)
+		return err
+	})
+	return value, err
+}
+
 // RetryAfter is an error with which the function of an Update asks for other work to be done first. Update rolls the
 // function back, calls Do, and runs the function again.
 type RetryAfter struct {
@@ -252,11 +271,7 @@ const metaShared = sharedPrefix + "meta"
 
 // meta returns a value of the bucket meta, or nil.
 func (s *Store) meta(key []byte) (value []byte, err error) {
-	err = s.View(uuid.Nil, func(tx *Tx) error {
-		value = bytes.Clone(tx.get(metaShared, key))
-		return nil
-	})
-	return value, err
+	return Read(s, uuid.Nil, func(tx *Tx) ([]byte, error) { return bytes.Clone(tx.get(metaShared, key)), nil })
 }
 
 // setMeta writes a value of the bucket meta that follows from a newer version of the program.

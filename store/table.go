@@ -67,7 +67,7 @@ func untyped[T any](d *Doc[T]) doc {
 
 // NewTable declares a table.
 func NewTable[T any](name string, unique []Unique[T], keys []Key[T]) *Table[T] {
-	t := table{name: name, rec: name + ".rec", kept: historyKept, newRecord: func() any { return new(T) }}
+	t := table{name: name, rec: name + recSuffix, kept: historyKept, newRecord: func() any { return new(T) }}
 	for _, u := range unique {
 		t.unique = append(t.unique, untypedUnique(u))
 	}
@@ -125,7 +125,7 @@ func (t *Table[T]) Reload(tx *Tx, old Doc[T]) (Doc[T], error) {
 // Insert writes a new record under id. If a unique key is taken, it returns the error that the key
 // declares and writes nothing.
 func (t *Table[T]) Insert(tx *Tx, id uuid.UUID, rec T) (Doc[T], error) {
-	d, err := t.core.insert(tx, id, &rec)
+	d, err := t.core.insertAfter(tx, doc{ID: id}, &rec, nil)
 	return result(d, rec, err)
 }
 
@@ -204,7 +204,7 @@ func (t *AnyTable) HasShortHistory() bool { return t.core.kept == shortHistoryKe
 
 // Written returns the records that the transaction has written or deleted so far, ordered by id.
 func (t *AnyTable) Written(tx *Tx) (ids []uuid.UUID) {
-	if w := tx.writes[t.core.name+".rec"]; w != nil {
+	if w := tx.writes[t.core.name+recSuffix]; w != nil {
 		w.Scan(func(key string, _ []byte) bool {
 			ids = append(ids, uuid.UUID([]byte(key)))
 			return true
@@ -227,12 +227,11 @@ func (t *AnyTable) Public(tx *Tx, id uuid.UUID) ([]byte, error) {
 
 // First returns the first id of a record that is not below the given one.
 func (t *AnyTable) First(tx *Tx, from uuid.UUID) (id uuid.UUID, found bool) {
-	_ = tx.look(t.core.rec, from[:], func(k, _ []byte) (bool, error) {
-		found = len(k) == 16
+	for k := range tx.scan(t.core.rec, from[:]) {
 		copy(id[:], k)
-		return false, nil
-	})
-	return id, found
+		return id, len(k) == 16
+	}
+	return id, false
 }
 
 // Public returns the public part and the version.

@@ -31,19 +31,19 @@ func (t *table) has(tx *Tx, id uuid.UUID) bool { return tx.get(t.rec, id[:]) != 
 
 // find returns the value of a record, which may be on a damaged page.
 func (t *table) find(tx *Tx, id uuid.UUID) (v []byte, err error) {
-	if v, err = tx.read(t.rec, id[:]); err == nil && v == nil {
+	if v, err = tx.tryGet(t.rec, id[:]); err == nil && v == nil {
 		err = fault.ErrNotFound
 	}
 	return v, err
 }
 
+// get reads a record into the zero record rec.
 func (t *table) get(tx *Tx, id uuid.UUID, rec any) (doc, error) {
-	v, err := t.find(tx, id)
-	if err != nil {
-		return doc{}, err
+	d, private, err := t.getUndecoded(tx, id)
+	if err == nil {
+		d.JSON = bytes.Clone(d.JSON)
+		err = t.unmarshal(id, d.JSON, private, rec)
 	}
-	d, err := t.decode(tx, id, v, rec)
-	d.JSON = bytes.Clone(d.JSON)
 	return d, err
 }
 
@@ -68,19 +68,22 @@ func (t *table) isUnchanged(tx *Tx, old doc) (bool, error) {
 // each calls fn for the readable records in order of creation, with what is stored of each, until fn returns false.
 // What is damaged is counted and logged.
 func (t *table) each(tx *Tx, fn func(d doc, private, stored []byte) (more bool, err error)) error {
-	return tx.scan(t.rec, nil, func(key, value []byte) (bool, error) {
+	for key, value := range tx.scanWhileWriting(t.rec, nil) {
 		if len(key) != 16 {
-			return true, nil // check reports it
+			continue // check reports it
 		}
 		d, private, err := t.open(tx, uuid.UUID(key), value)
 		if IsDamagedRecord(err) {
-			return true, nil
+			continue
 		}
 		if err != nil {
-			return false, err
+			return err
 		}
-		return fn(d, private, value)
-	})
+		if more, err := fn(d, private, value); err != nil || !more {
+			return err
+		}
+	}
+	return nil
 }
 
 // scan is each with the decoded records.
@@ -98,13 +101,18 @@ func (t *table) scan(tx *Tx, fn func(d doc, rec any) (more bool, err error)) err
 // transaction ends.
 func (t *table) decode(tx *Tx, id uuid.UUID, v []byte, rec any) (doc, error) {
 	d, private, err := t.open(tx, id, v)
-	if err != nil {
-		return doc{}, err
+	if err == nil {
+		err = t.unmarshal(id, d.JSON, private, rec)
 	}
-	if err := t.unmarshal(id, d.JSON, private, rec); err != nil {
-		return doc{}, err
+	return d, err
+}
+
+// privatePart returns a pointer to the private part of a record, or nil if records of its type have none.
+func privatePart(rec any) any {
+	if p, has := rec.(interface{ Private() any }); has {
+		return p.Private()
 	}
-	return d, nil
+	return nil
 }
 
 // unmarshal decodes the two parts of a record into the zero record rec.
@@ -113,8 +121,8 @@ func (t *table) unmarshal(id uuid.UUID, public, private []byte, rec any) error {
 		return fmt.Errorf("%s %s: %w", t.name, id, err)
 	}
 	// A record that was written before its kind had private data has no private part.
-	if p, ok := rec.(interface{ Private() any }); ok && len(private) > 0 {
-		if err := json.Unmarshal(private, p.Private()); err != nil {
+	if part := privatePart(rec); part != nil && len(private) > 0 {
+		if err := json.Unmarshal(private, part); err != nil {
 			return fmt.Errorf("%s %s: private part: %w", t.name, id, err)
 		}
 	}
@@ -127,22 +135,7 @@ func (t *table) open(tx *Tx, id uuid.UUID, v []byte) (d doc, private []byte, err
 	if err != nil {
 		return doc{}, nil, err
 	}
-	d.ID = id
-	var public []byte
-	d.Change, private, public, err = decodeValue(tx.place(t.rec, id[:]), v)
-	if err == nil {
-		d.version = versionOf(v)
-		d.JSON, d.applied, err = corrections.apply(d.Change, public)
-	}
-	if err != nil {
-		return doc{}, nil, tx.unreadable(t.rec, id[:], err)
-	}
-	d.completed = len(d.applied) > 0 && d.applied[len(d.applied)-1].after != nil
-	return d, private, nil
-}
-
-func (t *table) insert(tx *Tx, id uuid.UUID, rec any) (doc, error) {
-	return t.insertAfter(tx, doc{ID: id}, rec, nil)
+	return corrections.open(tx, t.rec, id, tx.placeSum(t.rec, id[:]), v)
 }
 
 // insertAgain inserts a record that was deleted, with its deletion as the change before.
@@ -155,6 +148,7 @@ func (t *table) insertAgain(tx *Tx, id uuid.UUID, rec any, before []byte, fields
 	return t.insertAfter(tx, old, rec, fields)
 }
 
+// insertAfter inserts a record under the id of old, which has the change before and what the record was before that.
 func (t *table) insertAfter(tx *Tx, old doc, rec any, fields []string) (doc, error) {
 	if t.has(tx, old.ID) {
 		return doc{}, fmt.Errorf("%s %s: already exists", t.name, old.ID)
@@ -227,12 +221,12 @@ func (t *table) put(tx *Tx, id uuid.UUID, change, version uint64, rec any) (_ do
 		return doc{}, fmt.Errorf("%s %s: %w", t.name, id, err)
 	}
 	var private []byte
-	if p, ok := rec.(interface{ Private() any }); ok {
-		if private, err = json.Marshal(p.Private()); err != nil {
+	if part := privatePart(rec); part != nil {
+		if private, err = json.Marshal(part); err != nil {
 			return doc{}, fmt.Errorf("%s %s: private part: %w", t.name, id, err)
 		}
 	}
-	tx.put(t.rec, id[:], encodeValue(tx.place(t.rec, id[:]), change, version, private, d.JSON))
+	tx.put(t.rec, id[:], encodeValue(tx.placeSum(t.rec, id[:]), change, version, private, d.JSON))
 	return d, nil
 }
 
@@ -267,10 +261,11 @@ func (t *table) logWith(tx *Tx, c Change, before []byte) (number uint64, err err
 			return 0, fmt.Errorf("%s %s: %w", t.name, c.ID, err)
 		}
 	}
-	if number, err = tx.logChange(t.name, t.kept, c); err == nil && t.journaled {
+	number = tx.logChange(t.name, t.kept, c)
+	if t.journaled {
 		tx.journalChange(c.Actor.OperationID, t.name, number, c.Swept)
 	}
-	return number, err
+	return number, nil
 }
 
 // current returns an error for a record that was changed since it was read, because its old keys

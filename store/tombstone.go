@@ -3,10 +3,10 @@ package store
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
@@ -31,8 +31,6 @@ type Tombstone struct {
 	Actor  Actor  // the author of the deletion, and so of the change to each record
 }
 
-func tombBucket(table string) string { return table + ".tomb" }
-
 func (t *Tombstone) key() []byte { return append([]byte(t.Field+"\x00"), t.Prefix...) }
 
 // Tombstones returns the tombstones of a table.
@@ -46,17 +44,16 @@ func (tx *Tx) Tombstones(table string) ([]Tombstone, error) {
 
 func (tx *Tx) readTombstones(table string) (tombs []Tombstone, err error) {
 	bucket := tombBucket(table)
-	err = tx.scan(bucket, nil, func(key, value []byte) (bool, error) {
+	for key, value := range tx.scan(bucket, nil) {
 		var t Tombstone
 		if err := tx.readJSON(bucket, key, value, &t); err != nil {
 			_ = tx.unreadable(bucket, key, err)
-			return false, fmt.Errorf("tombstone %q: %w", key, err)
+			return nil, fmt.Errorf("tombstone %q: %w", key, err)
 		}
 		tombs = append(tombs, t)
-		return true, nil
-	})
+	}
 	slices.SortFunc(tombs, func(a, b Tombstone) int { return cmp.Compare(a.Number, b.Number) })
-	return tombs, err
+	return tombs, nil
 }
 
 // AddTombstone adds a tombstone to the table. The caller must call Sweep until it reports that
@@ -113,15 +110,11 @@ func (t *AnyTable) replacedBy(tx *Tx, name string, key []byte) (prefixes [][]byt
 func (t *AnyTable) Sweep(tx *Tx, tomb Tombstone, limit int) (more bool, err error) {
 	bucket := keyBucket(t.core.name, tomb.Key)
 	var entries [][]byte
-	err = tx.scan(bucket, tomb.Prefix, within(tomb.Prefix, func(key, _ []byte) (bool, error) {
+	for key := range within(tomb.Prefix, tx.scan(bucket, tomb.Prefix)) {
 		if more = len(entries) == limit; more {
-			return false, nil
+			break
 		}
 		entries = append(entries, bytes.Clone(key))
-		return true, nil
-	}))
-	if err != nil {
-		return false, err
 	}
 	for _, entry := range entries {
 		if len(entry) < 16 {
@@ -158,45 +151,35 @@ func (t *Tombstone) mayBeIn(public []byte) bool {
 
 // Without copies an object without the deleted value or member, or with what replaces the value.
 func (t *Tombstone) Without(public []byte) ([]byte, error) {
-	d := jsontext.NewDecoder(bytes.NewReader(public))
-	out := make([]byte, 0, len(public))
-	if _, err := d.ReadToken(); err != nil {
-		return nil, err
-	}
-	out = append(out, '{')
-	for d.PeekKind() == jsontext.KindString {
-		name, err := d.ReadValue()
-		if err != nil {
-			return nil, err
+	out := append(make([]byte, 0, len(public)), '{')
+	err := eachMember(public, func(name string, value jsontext.Value) (err error) {
+		if name == t.Field && t.Value == "" {
+			return nil
 		}
-		name = slices.Clone(name)
-		value, err := d.ReadValue()
-		if err != nil {
-			return nil, err
-		}
-		if string(name) == `"`+t.Field+`"` {
-			if t.Value == "" {
-				continue
-			}
+		if name == t.Field {
 			if value, err = t.taken(value); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(append(append(out, name...), ':'), value...)
-	}
-	return append(out, '}'), nil
+		if out, err = jsontext.AppendQuote(out, name); err == nil {
+			out = append(append(out, ':'), value...)
+		}
+		return err
+	})
+	return append(out, '}'), err
 }
 
 // taken returns the value of the member without the deleted value.
 func (t *Tombstone) taken(value jsontext.Value) (jsontext.Value, error) {
+	isDeleted := func(v jsontext.Value) bool { return string(v) == `"`+t.Value+`"` }
 	if value.Kind() != jsontext.KindBeginArray {
-		if string(value) != `"`+t.Value+`"` {
+		switch {
+		case !isDeleted(value):
 			return value, nil
-		}
-		if t.By != "" {
+		case t.By != "":
 			return jsontext.Value(`"` + t.By + `"`), nil
 		}
 		return jsontext.Value("null"), nil
@@ -205,15 +188,5 @@ func (t *Tombstone) taken(value jsontext.Value) (jsontext.Value, error) {
 	if err := json.Unmarshal(value, &items); err != nil {
 		return nil, err
 	}
-	left := jsontext.Value("[")
-	for _, item := range items {
-		if string(item) == `"`+t.Value+`"` {
-			continue
-		}
-		if len(left) > 1 {
-			left = append(left, ',')
-		}
-		left = append(left, item...)
-	}
-	return append(left, ']'), nil
+	return json.Marshal(slices.DeleteFunc(items, isDeleted))
 }

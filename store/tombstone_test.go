@@ -96,7 +96,7 @@ func deadMember(member string, id uuid.UUID) Tombstone {
 
 // storedNote returns the stored form of a record, without corrections.
 func storedNote(tx *Tx, id uuid.UUID) ([]byte, error) {
-	_, _, public, err := decodeValue(tx.place("notes.rec", id[:]), tx.get("notes.rec", id[:]))
+	_, _, public, err := decodeValue(tx.placeSum("notes.rec", id[:]), tx.get("notes.rec", id[:]))
 	return public, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -43,7 +44,7 @@ type Tx struct {
 	buckets   map[string]*bolt.Bucket
 	writes    map[string]*btree.Map[string, []byte] // a nil value is a deletion
 	sequences map[string]uint64
-	trimmed   map[string]uint64       // by log: where the next trim continues
+	trimmed   map[string]uint64       // by table: where the next trim continues
 	corrected map[string]*corrections // by table, as far as they were read
 	journal   []journalNote
 	undo      *[]func() // reverts the writes since the last Try began
@@ -122,17 +123,18 @@ func (tx *Tx) bucket(name string) *bolt.Bucket {
 	return b
 }
 
-// own returns what the transaction itself has written under the key. A nil value is a deletion.
-func (tx *Tx) own(bucket string, key []byte) (value []byte, written bool) {
+// written returns what the transaction itself has written under the key. A nil value is a deletion.
+func (tx *Tx) written(bucket string, key []byte) (value []byte, isWritten bool) {
 	if w := tx.writes[bucket]; w != nil {
 		return w.Get(string(key))
 	}
 	return nil, false
 }
 
-// get returns the value of a key, or nil. It is valid until the transaction ends.
+// get returns the value of a key, or nil. It is valid until the transaction ends. It panics if the key is on a damaged
+// page, which fails the transaction.
 func (tx *Tx) get(bucket string, key []byte) []byte {
-	if v, written := tx.own(bucket, key); written {
+	if v, isWritten := tx.written(bucket, key); isWritten {
 		return v
 	}
 	if b := tx.bucket(bucket); b != nil {
@@ -141,8 +143,8 @@ func (tx *Tx) get(bucket string, key []byte) []byte {
 	return nil
 }
 
-// read is get for a key that may be on a damaged page.
-func (tx *Tx) read(bucket string, key []byte) (value []byte, err error) {
+// tryGet is get for a key that may be on a damaged page, which it reports as the damage of the entry.
+func (tx *Tx) tryGet(bucket string, key []byte) (value []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = tx.unreadable(bucket, key, recovered(r))
@@ -160,7 +162,7 @@ func (tx *Tx) put(bucket string, key, value []byte) {
 
 // putSealed is put with a checksum.
 func (tx *Tx) putSealed(bucket string, key, value []byte) {
-	tx.put(bucket, key, seal(tx.place(bucket, key), value))
+	tx.put(bucket, key, seal(tx.placeSum(bucket, key), value))
 }
 
 // putJSON is putSealed for the JSON of a value.
@@ -174,7 +176,7 @@ func (tx *Tx) putJSON(bucket string, key []byte, value any) error {
 
 // readJSON decodes what putJSON wrote.
 func (tx *Tx) readJSON(bucket string, key, value []byte, into any) error {
-	body, err := unseal(tx.place(bucket, key), value)
+	body, err := unseal(tx.placeSum(bucket, key), value)
 	if err != nil {
 		return err
 	}
@@ -271,7 +273,7 @@ func (tx *Tx) setSequence(bucket string, n uint64) {
 
 // Changed reports whether the transaction itself has changed the table.
 func (tx *Tx) Changed(table string) bool {
-	_, changed := tx.sequences[table+".log"]
+	_, changed := tx.sequences[table+logSuffix]
 	return changed
 }
 
@@ -279,7 +281,7 @@ func (tx *Tx) Changed(table string) bool {
 func (tx *Tx) changed() map[string]uint64 {
 	var tables map[string]uint64
 	for bucket, n := range tx.sequences {
-		if table, is := strings.CutSuffix(bucket, ".log"); is {
+		if table, is := strings.CutSuffix(bucket, logSuffix); is {
 			if tables == nil {
 				tables = map[string]uint64{}
 			}
@@ -289,71 +291,73 @@ func (tx *Tx) changed() map[string]uint64 {
 	return tables
 }
 
-// scan calls fn for the keys of a bucket, starting at from, until fn returns false. It sees the
-// transaction's writes up to its start; fn may write to the bucket.
-func (tx *Tx) scan(bucket string, from []byte, fn func(key, value []byte) (more bool, err error)) error {
+// entrySeq is the keys and values of a bucket in the order of the keys. They are valid until the transaction ends.
+type entrySeq = iter.Seq2[[]byte, []byte]
+
+// within returns the entries up to the first whose key does not have the prefix.
+func within(prefix []byte, all entrySeq) entrySeq {
+	return func(yield func(key, value []byte) bool) {
+		for key, value := range all {
+			if !bytes.HasPrefix(key, prefix) || !yield(key, value) {
+				return
+			}
+		}
+	}
+}
+
+// scan returns the entries of a bucket, starting at from. The loop over them must not write to the bucket.
+func (tx *Tx) scan(bucket string, from []byte) entrySeq {
+	return tx.merged(bucket, tx.writes[bucket], from)
+}
+
+// scanWhileWriting is scan for a loop that may write to the bucket. It does not see what the loop writes.
+// Because it shares the writes so far with the transaction, each write to the bucket costs a copy.
+func (tx *Tx) scanWhileWriting(bucket string, from []byte) entrySeq {
 	w := tx.writes[bucket]
 	if w != nil {
 		w = w.Copy()
 	}
-	return tx.walk(bucket, w, from, fn)
+	return tx.merged(bucket, w, from)
 }
 
-// within returns fn for a scan that ends with the first key that does not have the prefix.
-func within(prefix []byte, fn func(key, value []byte) (more bool, err error)) func(key, value []byte) (more bool, err error) {
-	return func(key, value []byte) (bool, error) {
-		if !bytes.HasPrefix(key, prefix) {
-			return false, nil
+// merged returns the entries that a bucket has in the file, merged with buffered writes, which may be nil.
+func (tx *Tx) merged(bucket string, w *btree.Map[string, []byte], from []byte) entrySeq {
+	return func(yield func(key, value []byte) bool) {
+		var k, v []byte
+		var c *bolt.Cursor
+		if b := tx.bucket(bucket); b != nil {
+			c = b.Cursor()
+			k, v = c.Seek(from)
 		}
-		return fn(key, value)
-	}
-}
-
-// look is scan for a function that does not write to the bucket. It is cheaper because it does not
-// copy the buffered writes.
-func (tx *Tx) look(bucket string, from []byte, fn func(key, value []byte) (more bool, err error)) error {
-	return tx.walk(bucket, tx.writes[bucket], from, fn)
-}
-
-// walk calls fn for the keys of a bucket merged with buffered writes, which may be nil.
-func (tx *Tx) walk(
-	bucket string, w *btree.Map[string, []byte], from []byte, fn func(key, value []byte) (more bool, err error),
-) error {
-	var k, v []byte
-	var c *bolt.Cursor
-	if b := tx.bucket(bucket); b != nil {
-		c = b.Cursor()
-		k, v = c.Seek(from)
-	}
-	var own btree.MapIter[string, []byte]
-	haveOwn := false
-	if w != nil {
-		own = w.Iter()
-		haveOwn = own.Seek(string(from))
-	}
-	for k != nil || haveOwn {
-		order := -1 // the key of the file comes first
-		if k == nil {
-			order = 1
-		} else if haveOwn {
-			order = bytes.Compare(k, []byte(own.Key()))
+		var own btree.MapIter[string, []byte]
+		haveOwn := false
+		if w != nil {
+			own = w.Iter()
+			haveOwn = own.Seek(string(from))
 		}
-		key, value := k, v
-		if order >= 0 {
-			key, value = []byte(own.Key()), own.Value()
-			haveOwn = own.Next()
-		}
-		if order <= 0 {
-			k, v = c.Next()
-		}
-		if order >= 0 && value == nil {
-			continue
-		}
-		if more, err := fn(key, value); err != nil || !more {
-			return err
+		for k != nil || haveOwn {
+			order := -1 // the key of the file comes first
+			if k == nil {
+				order = 1
+			} else if haveOwn {
+				order = bytes.Compare(k, []byte(own.Key()))
+			}
+			key, value := k, v
+			if order >= 0 {
+				key, value = []byte(own.Key()), own.Value()
+				haveOwn = own.Next()
+			}
+			if order <= 0 {
+				k, v = c.Next()
+			}
+			if order >= 0 && value == nil {
+				continue
+			}
+			if !yield(key, value) {
+				return
+			}
 		}
 	}
-	return nil
 }
 
 // apply moves the buffered writes into the shared transaction.
@@ -395,22 +399,7 @@ func (tx *Tx) apply() error {
 
 // ascends reports whether the keys of a bucket are mostly written in order.
 func ascends(bucket string) bool {
-	return strings.HasSuffix(bucket, ".log") || strings.HasSuffix(bucket, partSuffix)
-}
-
-// bucketNames returns the names of the buckets within a bucket that end with a suffix, without it. The bucket may be
-// nil.
-func bucketNames(b *bolt.Bucket, suffix string) (names []string) {
-	if b == nil {
-		return nil
-	}
-	_ = b.ForEachBucket(func(k []byte) error { // the function never fails
-		if name, has := strings.CutSuffix(string(k), suffix); has {
-			names = append(names, name)
-		}
-		return nil
-	})
-	return names
+	return strings.HasSuffix(bucket, logSuffix) || strings.HasSuffix(bucket, partSuffix)
 }
 
 func (tx *Tx) ensure(name string) (*bolt.Bucket, error) {
@@ -434,7 +423,7 @@ func (tx *Tx) ensure(name string) (*bolt.Bucket, error) {
 	}
 	if ascends(name) {
 		b.FillPercent = 1 // it only grows at its end, or at the end of a record's parts
-	} else if strings.HasSuffix(name, ".rec") {
+	} else if strings.HasSuffix(name, recSuffix) {
 		b.FillPercent = 0.8 // it mostly grows at its end, and records may grow in place
 	}
 	return b, nil

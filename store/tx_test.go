@@ -188,14 +188,16 @@ func scanLikeMap(tx *Tx, model map[string]string, from []byte, limit int, churn 
 			want = append(want, k+"="+model[k])
 		}
 	}
-	err := tx.scan("m", from, func(k, v []byte) (bool, error) {
+	for k, v := range tx.scanWhileWriting("m", from) {
 		got = append(got, string(k)+"="+string(v))
 		if churn {
 			tx.delete("m", k)
 			tx.put("m", append(slices.Clone(k), '!'), v)
 		}
-		return len(got) <= limit, nil
-	})
+		if len(got) > limit {
+			break
+		}
+	}
 	if churn {
 		for _, kv := range got {
 			k, v, _ := strings.Cut(kv, "=")
@@ -204,10 +206,10 @@ func scanLikeMap(tx *Tx, model map[string]string, from []byte, limit int, churn 
 		}
 		// The model has no keys that end in "!".
 	}
-	if err == nil && !slices.Equal(got, want) {
-		err = fmt.Errorf("scan from %q: got %q, want %q", from, got, want)
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("scan from %q: got %q, want %q", from, got, want)
 	}
-	return err
+	return nil
 }
 
 // hold keeps the commit loop busy until the returned function is called, so that Updates queue up.

@@ -41,11 +41,7 @@ func UpgradeEach[T any](
 	ctx context.Context, st *Store, name string, find func(*Tx) ([]T, error), upgrade func(*Tx, T) error,
 ) error {
 	return st.upgradeOnce(ctx, name, func(org uuid.UUID, actor Actor) error {
-		var items []T
-		err := st.View(org, func(tx *Tx) (err error) {
-			items, err = find(tx)
-			return err
-		})
+		items, err := Read(st, org, find)
 		if err != nil {
 			return err
 		}

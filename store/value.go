@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-
-	"github.com/google/uuid"
 )
 
 // A stored value consists of the format (1 byte), the CRC32C of its place and all that follows (4),
@@ -23,13 +21,13 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // place returns the checksum of a value's location. Every value's checksum starts with it, so that
 // a value under another key, as after a flipped bit in a key, is detected.
-func (tx *Tx) place(bucket string, key []byte) uint32 {
+func (tx *Tx) placeSum(bucket string, key []byte) uint32 {
 	return crc32.Update(crc32.Update(crc32.Checksum(tx.org[:], castagnoli), castagnoli, []byte(bucket)), castagnoli, key)
 }
 
 // encodeValue encodes a value. version is the number of its last change, which differs from change
 // if the last write was a touch.
-func encodeValue(place uint32, change, version uint64, private, public []byte) []byte {
+func encodeValue(placeSum uint32, change, version uint64, private, public []byte) []byte {
 	v := make([]byte, 0, valueHead+8+binary.MaxVarintLen32+len(private)+len(public))
 	v = append(v, valueFormat, 0, 0, 0, 0)
 	v = binary.BigEndian.AppendUint64(v, change)
@@ -40,17 +38,17 @@ func encodeValue(place uint32, change, version uint64, private, public []byte) [
 	v = binary.AppendUvarint(v, uint64(len(private)))
 	v = append(v, private...)
 	v = append(v, public...)
-	binary.BigEndian.PutUint32(v[1:], crc32.Update(place, castagnoli, v[5:]))
+	binary.BigEndian.PutUint32(v[1:], crc32.Update(placeSum, castagnoli, v[5:]))
 	return v
 }
 
 // decodeValue decodes a value without copying. A value that was not written to this place is
 // ErrDamaged.
-func decodeValue(place uint32, v []byte) (change uint64, private, public []byte, err error) {
+func decodeValue(placeSum uint32, v []byte) (change uint64, private, public []byte, err error) {
 	if len(v) < valueHead+1 || v[0] != valueFormat && (v[0] != touchedFormat || len(v) < valueHead+8+1) {
 		return 0, nil, nil, fmt.Errorf("%w: a value has an unknown format", ErrDamaged)
 	}
-	if binary.BigEndian.Uint32(v[1:]) != crc32.Update(place, castagnoli, v[5:]) {
+	if binary.BigEndian.Uint32(v[1:]) != crc32.Update(placeSum, castagnoli, v[5:]) {
 		return 0, nil, nil, fmt.Errorf("%w: a value does not match its checksum", ErrDamaged)
 	}
 	change = binary.BigEndian.Uint64(v[5:])
@@ -78,25 +76,13 @@ func versionOf(v []byte) uint64 {
 }
 
 // seal prepends a checksum to a value that is not a record.
-func seal(place uint32, b []byte) []byte {
-	return append(binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(b)), crc32.Update(place, castagnoli, b)), b...)
+func seal(placeSum uint32, b []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(b)), crc32.Update(placeSum, castagnoli, b)), b...)
 }
 
-func unseal(place uint32, v []byte) ([]byte, error) {
-	if len(v) < 4 || binary.BigEndian.Uint32(v) != crc32.Update(place, castagnoli, v[4:]) {
+func unseal(placeSum uint32, v []byte) ([]byte, error) {
+	if len(v) < 4 || binary.BigEndian.Uint32(v) != crc32.Update(placeSum, castagnoli, v[4:]) {
 		return nil, fmt.Errorf("%w: an entry does not match its checksum", ErrDamaged)
 	}
 	return v[4:], nil
-}
-
-// idSource generates UUIDs of version 7 that always increase, whatever the clock does. Their first
-// 60 bits (48 bits of milliseconds and a counter of 12 bits) are above those of the last id, also
-// after a restart.
-type idSource struct{ last uint64 }
-
-func (s *idSource) next(milli int64) uuid.UUID {
-	s.last = max(uint64(milli)<<12, s.last+1)
-	id := uuid.New()
-	binary.BigEndian.PutUint64(id[:], s.last>>12<<16|0x7000|s.last&0xfff)
-	return id
 }

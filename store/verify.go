@@ -25,23 +25,18 @@ func (t *AnyTable) VerifyExcept(tx *Tx, report Report, except string) error {
 	tx.verifying = true
 	checked := t.core
 	checked.keys = slices.DeleteFunc(slices.Clone(checked.keys), func(k secondaryKey) bool { return k.name == except })
-	v := verifier{
-		table: &checked, tx: tx, report: report,
-		seed: maphash.MakeSeed(), sums: map[string]uint64{}, versions: map[uuid.UUID]uint64{},
-	}
-	records := 0
-	var err error
-	if v.tombs, err = tx.Tombstones(v.name); err != nil {
+	v, err := newVerifier(&checked, tx, report)
+	if err != nil {
 		return err
 	}
-	err = tx.scan(v.rec, nil, func(k, value []byte) (bool, error) {
+	records := 0
+	for k, value := range tx.scanWhileWriting(v.rec, nil) {
 		if len(k) == 16 {
 			records++
 		}
-		return true, v.checkRecord(k, value)
-	})
-	if err != nil {
-		return err
+		if err := v.checkRecord(k, value); err != nil {
+			return err
+		}
 	}
 	switch n := t.Count(tx); {
 	case n > records: // the count shows that records are gone
@@ -56,7 +51,8 @@ func (t *AnyTable) VerifyExcept(tx *Tx, report Report, except string) error {
 	if v.unlogged {
 		return nil
 	}
-	return v.log()
+	v.log()
+	return nil
 }
 
 // verifier compares one table with what is derived from it.
@@ -68,6 +64,14 @@ type verifier struct {
 	sums     map[string]uint64 // by bucket: of the records' entries that exist
 	versions map[uuid.UUID]uint64
 	tombs    []Tombstone
+}
+
+func newVerifier(t *table, tx *Tx, report Report) (*verifier, error) {
+	tombs, err := tx.Tombstones(t.name)
+	return &verifier{
+		table: t, tx: tx, report: report, tombs: tombs,
+		seed: maphash.MakeSeed(), sums: map[string]uint64{}, versions: map[uuid.UUID]uint64{},
+	}, err
 }
 
 func (v *verifier) checkRecord(k, value []byte) error {
@@ -89,36 +93,45 @@ func (v *verifier) checkRecord(k, value []byte) error {
 		return err
 	}
 	v.versions[id] = d.Change
-	if len(d.applied) > 0 { // its keys were written before it was corrected
-		stored, err := v.storedForm(v.tx, d)
-		if err != nil {
-			return err
-		}
-		return v.addKeysOf(id, rec, stored, d.completed)
+	stored, err := v.storedForm(v.tx, d)
+	if err != nil {
+		return err
 	}
 	for i := range v.unique {
-		for _, key := range v.unique[i].keys(rec) {
-			v.uniqueKey(&v.unique[i], id, key)
+		u := &v.unique[i]
+		for _, key := range u.keys(rec) {
+			if stored == nil {
+				v.uniqueKey(u, id, key)
+			} else if bytes.Equal(v.tx.get(u.bucket(v.name), key), u.value(v.tx.org, id)) {
+				v.add(u.bucket(v.name), key)
+			}
 		}
 	}
-	return v.checkKeys(id, rec)
+	return v.checkKeys(id, rec, stored, d.completed)
 }
 
-// checkKeys reports the secondary keys of a record that are missing.
-func (v *verifier) checkKeys(id uuid.UUID, rec any) error {
+// checkKeys reports the secondary keys of a record that are missing. stored is the record as it is stored if it was
+// corrected when it was read, and nil otherwise. Each key may be one of the corrected record or of the stored one, because
+// it was written before the correction. A record that was completed may lack keys that were added with the new fields.
+func (v *verifier) checkKeys(id uuid.UUID, rec, stored any, isCompleted bool) error {
 	for i := range v.keys {
 		key := &v.keys[i]
-		values, err := key.values(v.tx, rec)
+		values, both, err := v.keyValues(key, rec, stored)
 		if err != nil {
 			return err
 		}
 		bucket := key.bucket(v.name)
 		for _, value := range values {
 			entry := keyEntry(value, id)
-			if v.tx.get(bucket, entry) == nil {
-				v.addMissing(key, id, entry)
+			isMissing := v.tx.get(bucket, entry) == nil
+			if isMissing && !isCompleted && both(value) {
+				repaired := v.tx.repair(func() { v.tx.put(bucket, entry, nil) })
+				v.report(repaired, "%s %s: its key %s is missing", v.name, id, key.name)
+				isMissing = false
 			}
-			v.add(bucket, entry)
+			if !isMissing && !v.isBuried(key.name, entry) {
+				v.add(bucket, entry)
+			}
 		}
 	}
 	return nil
@@ -155,51 +168,12 @@ func (v *verifier) checkComplete(d *doc, rec any) error {
 	return nil
 }
 
-// addKeysOf counts the existing keys of a record that was corrected when it was read. Each may be the key of the
-// corrected record or of the stored one. A record that was completed may lack keys that were added with the new fields.
-func (v *verifier) addKeysOf(id uuid.UUID, rec, stored any, isCompleted bool) error {
-	for i := range v.unique {
-		u := &v.unique[i]
-		for _, key := range u.keys(rec) {
-			if bytes.Equal(v.tx.get(u.bucket(v.name), key), u.value(v.tx.org, id)) {
-				v.add(u.bucket(v.name), key)
-			}
-		}
-	}
-	for i := range v.keys {
-		key := &v.keys[i]
-		values, both, err := v.keyValues(key, rec, stored)
-		if err != nil {
-			return err
-		}
-		bucket := key.bucket(v.name)
-		for _, value := range values {
-			entry := keyEntry(value, id)
-			isMissing := v.tx.get(bucket, entry) == nil
-			if isMissing && !isCompleted && both(value) {
-				v.addMissing(key, id, entry)
-				isMissing = false
-			}
-			if !isMissing && !v.isBuried(key.name, entry) {
-				v.add(bucket, entry)
-			}
-		}
-	}
-	return nil
-}
-
-// addMissing reports that a record lacks an entry of a secondary key, which a repair adds.
-func (v *verifier) addMissing(key *secondaryKey, id uuid.UUID, entry []byte) {
-	repaired := v.tx.repair(func() { v.tx.put(key.bucket(v.name), entry, nil) })
-	v.report(repaired, "%s %s: its key %s is missing", v.name, id, key.name)
-}
-
 // keyValues returns the values of a key that a record has as it is read or as it is stored, and whether it has a
-// value both ways.
+// value both ways. stored is nil if that is the same.
 func (v *verifier) keyValues(k *secondaryKey, rec, stored any) (values [][]byte, both func([]byte) bool, err error) {
 	read, err := k.values(v.tx, rec)
-	if err != nil {
-		return nil, nil, err
+	if err != nil || stored == nil {
+		return read, func([]byte) bool { return true }, err
 	}
 	written, err := k.values(v.tx, stored)
 	values = slices.Concat(read, written)
@@ -316,50 +290,47 @@ func (v *verifier) leftOver(
 func (tx *Tx) ifSumDiffers(
 	bucket string, seed maphash.Seed, want uint64, counts func(k, value []byte) bool, fn func(k, value []byte) error,
 ) error {
-	each := func(fn func(k, value []byte) error) error {
-		return tx.scan(bucket, nil, func(k, value []byte) (bool, error) {
-			if !counts(k, value) {
-				return true, nil
-			}
-			return true, fn(k, value)
-		})
-	}
 	sum := uint64(0)
-	err := each(func(k, _ []byte) error { sum += maphash.Bytes(seed, k); return nil })
-	if err != nil || sum == want {
-		return err
+	for k, value := range tx.scan(bucket, nil) {
+		if counts(k, value) {
+			sum += maphash.Bytes(seed, k)
+		}
 	}
-	return each(fn)
+	if sum == want {
+		return nil
+	}
+	for k, value := range tx.scanWhileWriting(bucket, nil) {
+		if counts(k, value) {
+			if err := fn(k, value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // log compares the records with the newest change of each that the log still has.
-func (v *verifier) log() error {
+func (v *verifier) log() {
 	type newest struct {
 		number uint64
 		op     Op
 	}
 	last := map[uuid.UUID]newest{}
 	first, number := uint64(0), uint64(0)
-	log := v.name + ".log"
-	err := v.tx.scan(log, nil, func(k, value []byte) (bool, error) {
-		c, err := v.tx.decodeChange(log, k, value)
-		if err != nil {
-			v.report(false, "%s: %v", v.name, err)
-			return true, nil
+	for e := range v.tx.walkLog(v.name, nil) {
+		if e.err != nil {
+			v.report(false, "%s: %v", v.name, e.err)
+			continue
 		}
 		if first == 0 {
-			first = c.Number
-		} else if c.Number != number+1 {
+			first = e.Number
+		} else if e.Number != number+1 {
 			v.report(false, "%s: the change log has a gap after %d", v.name, number)
 		}
-		number = c.Number
-		last[c.ID] = newest{c.Number, c.Op}
-		return true, nil
-	})
-	if err != nil {
-		return err
+		number = e.Number
+		last[e.ID] = newest{e.Number, e.Op}
 	}
-	if n := v.tx.sequence(log); n != number {
+	if n := v.tx.LastChange(v.name); n != number {
 		v.report(false, "%s: the last change is %d, but the counter says %d", v.name, number, n)
 	}
 	for id, version := range v.versions {
@@ -378,7 +349,6 @@ func (v *verifier) log() error {
 			v.report(false, "%s %s: the change log has it, but it does not exist", v.name, id)
 		}
 	}
-	return nil
 }
 
 // Dump returns every key and value of an organization as text, for comparisons.
@@ -387,12 +357,8 @@ func (s *Store) Dump(org uuid.UUID) (string, error) {
 	err := s.View(org, func(tx *Tx) error {
 		for _, name := range bucketNames(tx.orgBkt, "") {
 			fmt.Fprintf(&b, "%s (%d)\n", name, tx.sequence(name))
-			err := tx.scan(name, nil, func(k, v []byte) (bool, error) {
+			for k, v := range tx.scan(name, nil) {
 				fmt.Fprintf(&b, "  %x %q\n", k, v)
-				return true, nil
-			})
-			if err != nil {
-				return err
 			}
 		}
 		return nil

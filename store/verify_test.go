@@ -89,7 +89,7 @@ func TestVerifyOfAHealthyHistory(t *testing.T) {
 
 // personValue returns a value as it is stored under the key.
 func personValue(key []byte, change uint64, private, public []byte) []byte {
-	return encodeValue((&Tx{org: orgA}).place("people.rec", key), change, change, private, public)
+	return encodeValue((&Tx{org: orgA}).placeSum("people.rec", key), change, change, private, public)
 }
 
 func TestVerifyFindsDamage(t *testing.T) {
@@ -155,7 +155,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		}, "it has version 2, but the change log has no entry for it"},
 		{"a record of another version", func(t *testing.T, s *Store, ann, _ Doc[person]) {
 			plant(t, s, orgA, "people.rec", ann.ID[:], func(v []byte) []byte {
-				_, private, public, _ := decodeValue((&Tx{org: orgA}).place("people.rec", ann.ID[:]), v)
+				_, private, public, _ := decodeValue((&Tx{org: orgA}).placeSum("people.rec", ann.ID[:]), v)
 				return personValue(ann.ID[:], 1, private, public)
 			})
 		}, "it has version 1, but the change log says 3 (u)"},

@@ -59,7 +59,7 @@ func dropDamaged(ctx context.Context, s *service.Service, save func([]salvage) e
 		}
 		return nil
 	}
-	if err := update((*store.Tx).MarkLost); err != nil {
+	if err := update(func(tx *store.Tx) error { tx.MarkLost(); return nil }); err != nil {
 		return nil, err
 	}
 	if err := checkStore(ctx, s, false, func(string, bool) {}); err != nil { // finds all damaged records
@@ -100,18 +100,17 @@ func dropDamaged(ctx context.Context, s *service.Service, save func([]salvage) e
 	}
 	err = update(func(tx *store.Tx) error {
 		if org := tx.Org(); org == uuid.Nil {
-			if err := tx.ForgetLostPages(); err != nil {
-				return err
-			}
+			tx.ForgetLostPages()
 		} else if kind := s.Identity.Organizations; !kind.Table.Has(tx, org) { // it is gone without a trace
 			if _, err := s.Identity.StandIn(tx, kind.Entity, org); err != nil {
 				return err
 			}
 			add(Dropped{Organization: org, Kind: kind.Entity, ID: uuid.NullUUID{UUID: org, Valid: true}, Replaced: true})
 		}
-		return tx.CorrectCounts(func(table string, missing int) {
+		tx.CorrectCounts(func(table string, missing int) {
 			add(Dropped{Organization: tx.Org(), Kind: table, Missing: missing})
 		})
+		return nil
 	})
 	return dropped, err
 }
@@ -120,9 +119,8 @@ func dropDamaged(ctx context.Context, s *service.Service, save func([]salvage) e
 func findAllDamaged(s *service.Service, orgs []uuid.UUID) (found []salvage, err error) {
 	for _, org := range orgs {
 		err := s.Store.View(org, func(tx *store.Tx) error {
-			some, err := findDamaged(s, tx, org)
-			found = append(found, some...)
-			return err
+			found = append(found, findDamaged(s, tx, org)...)
+			return nil
 		})
 		if err != nil {
 			return nil, err
@@ -143,7 +141,7 @@ func findAllDamaged(s *service.Service, orgs []uuid.UUID) (found []salvage, err 
 var dropper = store.Actor{Operation: "check"}
 
 // findDamaged returns the damaged records and history entries of an organization.
-func findDamaged(s *service.Service, tx *store.Tx, org uuid.UUID) (found []salvage, err error) {
+func findDamaged(s *service.Service, tx *store.Tx, org uuid.UUID) (found []salvage) {
 	damaged := s.Store.DamagedIDs(org)
 	for _, table := range slices.Sorted(maps.Keys(damaged)) {
 		for _, id := range damaged[table] {
@@ -155,24 +153,21 @@ func findDamaged(s *service.Service, tx *store.Tx, org uuid.UUID) (found []salva
 			found = append(found, d)
 		}
 	}
-	err = tx.DamagedChanges(func(table string, key, value []byte) {
+	tx.DamagedChanges(func(table string, key, value []byte) {
 		d := salvage{Dropped: Dropped{Organization: org, Kind: table}, Raw: slices.Clone(value)}
 		if len(key) == 8 {
 			d.Change = binary.BigEndian.Uint64(key)
 		}
 		found = append(found, d)
 	})
-	if err != nil {
-		return nil, err
-	}
-	err = tx.DamagedEntries(func(bucket string, key, value []byte) {
+	tx.DamagedEntries(func(bucket string, key, value []byte) {
 		d := salvage{Dropped: Dropped{Organization: org, Kind: bucket, Entry: hex.EncodeToString(key)}, Raw: slices.Clone(value)}
 		if len(key) >= 16 {
 			d.ID = uuid.NullUUID{UUID: uuid.UUID(key[:16]), Valid: true}
 		}
 		found = append(found, d)
 	})
-	return found, err
+	return found
 }
 
 // dropRecord deletes a damaged record with all references to it. If a rule of its kind forbids that, it

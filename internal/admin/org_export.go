@@ -242,13 +242,12 @@ func (x *exporter) sets(p *store.Portion) error {
 		}
 		return err
 	}
-	owners, err := p.Sets.SetOwners(x.tx)
-	for _, owner := range owners {
-		if err == nil {
-			err = x.set(p, exportLine{ID: owner}, owner)
+	for _, owner := range p.Sets.SetOwners(x.tx) {
+		if err := x.set(p, exportLine{ID: owner}, owner); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 func (x *exporter) set(p *store.Portion, l exportLine, owner uuid.UUID) error {

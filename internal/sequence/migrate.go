@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"context"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -22,7 +23,8 @@ func (e *Engine) migrateOrganization(ctx context.Context, org uuid.UUID) error {
 		if isConverted = err != nil || len(edition) > 0; isConverted { // also if the part is damaged, for then it exists
 			return nil
 		}
-		return tx.RecordIDs(e.sequences.Name(), func(id uuid.UUID) { ids = append(ids, id) })
+		ids = slices.Collect(tx.RecordIDs(e.sequences.Name()))
+		return nil
 	})
 	if err != nil || isConverted {
 		return err

@@ -36,7 +36,7 @@ type stopWork struct {
 // awaitStopJobs must be called before a change of who may be written to. If stop jobs are not done,
 // it returns an error that makes the store run them and then retry the transaction.
 func (e *Engine) awaitStopJobs(tx *store.Tx) error {
-	pending, err := e.parts.Before(tx, tx.Org(), stopJobsPart)
+	pending, err := e.parts.Get(tx.Before(), tx.Org(), stopJobsPart)
 	if err == nil && len(pending) == 0 {
 		return nil
 	}

@@ -82,9 +82,8 @@ func (w *Webhooks) upgradeAttempt(tx *store.Tx, at formerAttempt) error {
 	return w.scheduleExpiry(tx)
 }
 
-func (w *Webhooks) countersOf(tx *store.Tx) (ids []uuid.UUID, err error) {
-	err = tx.RecordIDs(w.formerCounters.Name(), func(id uuid.UUID) { ids = append(ids, id) })
-	return ids, err
+func (w *Webhooks) countersOf(tx *store.Tx) ([]uuid.UUID, error) {
+	return slices.Collect(tx.RecordIDs(w.formerCounters.Name())), nil
 }
 
 // upgradeCounters removes the counters of a subscription. Those of a deleted one say when it was deleted.

@@ -37,9 +37,7 @@ func (w *Worker) Stats() Stats {
 	for run, times := range w.runs {
 		st.Runs[run] = times.Read()
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	st.Running = len(w.current)
+	st.Running = w.countRunning()
 	return st
 }
 

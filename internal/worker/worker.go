@@ -41,7 +41,6 @@ type Worker struct {
 	log      *slog.Logger
 
 	running sync.WaitGroup
-	free    chan struct{} // has an element for each running job
 	ended   chan struct{} // receives when a job has ended
 
 	limits map[string]int // by kind: how many may run at the same time
@@ -58,14 +57,13 @@ type Worker struct {
 func New(s *store.Store, log *slog.Logger, handlers map[string]Handler) *Worker {
 	return &Worker{
 		store: s, log: log, handlers: handlers,
-		free: make(chan struct{}, maxRunning), ended: make(chan struct{}, 1),
+		ended:   make(chan struct{}, 1),
 		current: map[uuid.UUID]store.Job{}, turns: map[uuid.UUID]int{}, limits: map[string]int{}, runs: newRuns(handlers),
 	}
 }
 
 // Limit sets how many jobs of a kind may run at the same time, of which an organization may have half. They are long and
-// give way to requests. It must be
-// called before Run.
+// give way to requests. It must be called before Run.
 func (w *Worker) Limit(kind string, limit int) { w.limits[kind] = limit }
 
 // Run runs jobs until ctx ends, and returns when the running jobs have ended.
@@ -98,25 +96,18 @@ func (w *Worker) Once(ctx context.Context) {
 	}
 }
 
-// begin starts as many due jobs as may run, and returns when the next job is due.
-func (w *Worker) begin(ctx context.Context) (next time.Time) {
-	for {
+// begin starts as many due jobs as may run, and returns when the next job is due, or zero if a job has to end first.
+func (w *Worker) begin(ctx context.Context) time.Time {
+	for ctx.Err() == nil && w.countRunning() < maxRunning {
 		jobs, next, err := w.store.Due(w.store.Now(), maxRunning, w.mustWait, w.order())
 		if err != nil { // the readable jobs still run
 			w.log.Error("unreadable jobs are skipped", "error", err)
 		}
 		started := 0
 		for _, job := range jobs {
-			select {
-			case w.free <- struct{}{}:
-			default:
-				return next
-			}
 			if w.claim(job) {
 				started++
 				w.running.Go(func() { w.run(ctx, job) })
-			} else {
-				<-w.free
 			}
 		}
 		if started == 0 || started == len(jobs) {
@@ -124,47 +115,34 @@ func (w *Worker) begin(ctx context.Context) (next time.Time) {
 		}
 		// Jobs that reached a limit with those that have started may have hidden others.
 	}
+	return time.Time{}
+}
+
+func (w *Worker) countRunning() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.current)
 }
 
 // run runs a claimed job and makes room for another one.
 func (w *Worker) run(ctx context.Context, job store.Job) {
-	select {
-	case <-ctx.Done(): // the job may have been interrupted after Due read it
-	default:
-		if w.isDue(job) {
-			if _, isLong := w.limits[job.Kind]; isLong {
-				turn.GiveWay()
-			}
-			w.do(ctx, job)
+	if stored, err := w.readAgain(job); ctx.Err() == nil && err == nil && stored.Due == job.Due {
+		if _, isLong := w.limits[job.Kind]; isLong {
+			turn.GiveWay()
 		}
+		w.do(ctx, job)
 	}
 	w.forget(job)
-	<-w.free
 	select {
 	case w.ended <- struct{}{}:
 	default:
 	}
 }
 
-// isDue reports whether a claimed job is still due. It may have been done after Due read it.
-func (w *Worker) isDue(job store.Job) bool {
-	err := w.store.View(job.Org, func(tx *store.Tx) error {
-		now, err := tx.Job(job.ID)
-		if err == nil && now.Due != job.Due {
-			err = fault.ErrNotFound // it was rescheduled
-		}
-		return err
-	})
-	return err == nil
-}
-
-// isGone reports whether a job no longer exists, because its organization was deleted while it ran.
-func (w *Worker) isGone(job store.Job) bool {
-	err := w.store.View(job.Org, func(tx *store.Tx) error {
-		_, err := tx.Job(job.ID)
-		return err
-	})
-	return fault.CodeOf(err) == fault.NotFound
+// readAgain reads a job that Due has read. Since then it may have been done or rescheduled by a run that was interrupted or
+// that ended in between, or deleted with its organization.
+func (w *Worker) readAgain(job store.Job) (store.Job, error) {
+	return store.Read(w.store, job.Org, func(tx *store.Tx) (store.Job, error) { return tx.Job(job.ID) })
 }
 
 // order returns the order in which organizations take turns: first those with the fewest running jobs, and of
@@ -184,11 +162,12 @@ func (w *Worker) order() func(a, b uuid.UUID) int {
 // half is the part of a limit that one organization may use.
 func half(limit int) int { return (limit + 1) / 2 }
 
-// mustWait reports whether a job is running already, or a limit is reached: of its kind, or of its organization.
+// mustWait reports whether a job is running already, or a limit is reached: of all jobs, of its kind, or of its
+// organization.
 func (w *Worker) mustWait(job store.Job) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, running := w.current[job.ID]; running {
+	if _, isRunning := w.current[job.ID]; isRunning || len(w.current) == maxRunning {
 		return true
 	}
 	var ofKind, ofOrg, ofBoth int
@@ -234,8 +213,13 @@ func (w *Worker) do(ctx context.Context, job store.Job) {
 	watch := w.store.Stopwatch()
 	err := w.handle(ctx, job)
 	w.count(job.Kind, outcomeOf(ctx, err), watch())
-	if err == nil || ctx.Err() != nil || fault.CodeOf(err) == fault.NotFound && w.isGone(job) {
+	if err == nil || ctx.Err() != nil {
 		return
+	}
+	if fault.CodeOf(err) == fault.NotFound {
+		if _, err := w.readAgain(job); fault.CodeOf(err) == fault.NotFound {
+			return // its organization was deleted while it ran
+		}
 	}
 	delay, tries := min(firstDelay<<min(job.Tries, 20), lastDelay), job.Tries+1
 	if fault.CodeOf(err) == fault.Unavailable {
