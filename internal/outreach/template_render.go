@@ -93,11 +93,7 @@ func (o *Outreach) compileFor(tx *store.Tx, content *template.Content, to render
 		return nil, nil, err
 	}
 	compiled := template.Compile(content, footer)
-	merge, err := o.NewMerge(tx, compiled, to.sender)
-	if err != nil {
-		return nil, nil, err
-	}
-	values, err := merge.For(&to.recipient)
+	values, err := o.TokenValues(tx, to.sender).For(compiled, &to.recipient)
 	return compiled, values, err
 }
 
@@ -106,10 +102,12 @@ func renderSteps(c *template.Compiled, v *template.Values) RenderedTemplate {
 	var composer template.Composer
 	for i := range c.Steps {
 		s := &c.Steps[i]
-		message, subject, missing := composer.Compose(nil, s, v)
-		out.Steps[i] = RenderedStep{Index: s.Index, Type: s.Type, Rendered: Rendered{
-			Subject: shape.Text(subject), Message: shape.Text(message), Missing: append([]string{}, missing...),
-		}}
+		out.Steps[i] = RenderedStep{Index: s.Index, Type: s.Type, Rendered: renderStep(&composer, s, v)}
 	}
 	return out
+}
+
+func renderStep(composer *template.Composer, s *template.CompiledStep, v *template.Values) Rendered {
+	message, subject, missing := composer.Compose(s, v)
+	return Rendered{Subject: shape.Text(subject), Message: shape.Text(message), Missing: append([]string{}, missing...)}
 }
