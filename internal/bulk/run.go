@@ -18,10 +18,8 @@ import (
 const Job = "bulk"
 
 const (
-	// updateBatch is how many records one transaction changes. Other writers wait while it runs.
-	updateBatch = 25
-	// deleteBatch is how many records one transaction deletes. Each may take references out of as many others.
-	deleteBatch = 25
+	// batchSize is how many records one transaction changes. Other writers wait while it runs.
+	batchSize = 25
 	// maxTries is how often the job is tried when something fails that no record is to blame for.
 	maxTries = 10
 	// maxProblems is the number of groups of problems.
@@ -33,9 +31,9 @@ type jobBody struct {
 	Operation uuid.UUID `json:"operation"`
 }
 
-// putSelection stores the ids of an Operation, updateBatch in each part, or a group in each.
+// putSelection stores the ids of an Operation, batchSize in each part, or a group in each.
 func (b *Bulk) putSelection(tx *store.Tx, id uuid.UUID, ids []uuid.UUID, groups [][]uuid.UUID) {
-	for part, chunk := range append(slices.Collect(slices.Chunk(ids, updateBatch)), groups...) {
+	for part, chunk := range append(slices.Collect(slices.Chunk(ids, batchSize)), groups...) {
 		b.selection.Put(tx, id, uint32(part), packed(chunk))
 	}
 }
@@ -93,12 +91,9 @@ func (b *Bulk) step(tx *store.Tx, id uuid.UUID) (ended bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	size := updateBatch
-	switch {
-	case o.State.Force:
+	size := batchSize
+	if o.State.Force {
 		size = 1 // an audience must be settled before anything is written
-	case o.Kind == operation.Delete:
-		size = deleteBatch
 	}
 	target := b.targets[slices.IndexFunc(b.targets, func(t Target) bool { return t.Entity == string(o.Entity) })]
 	o.Problems = slices.Clone(o.Problems)
@@ -142,7 +137,7 @@ func (b *Bulk) step(tx *store.Tx, id uuid.UUID) (ended bool, err error) {
 }
 
 // mustEnd reports whether a transaction that has tried some records leaves the others to the next one. Before the deletion
-// of an account, all of its contacts may be judged: do they join a dynamic audience without it?
+// of an account, all of its contacts may be looked at: do they join a dynamic audience without it?
 func mustEnd(tx *store.Tx, o *operation.Operation, tried int) bool {
 	return o.Kind == operation.Delete && tried > 0 && tx.MustYield()
 }
