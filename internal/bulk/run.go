@@ -46,6 +46,13 @@ func packed(ids []uuid.UUID) []byte {
 	return value
 }
 
+func unpacked(value []byte) (ids []uuid.UUID) {
+	for id := range slices.Chunk(value, 16) {
+		ids = append(ids, uuid.UUID(id))
+	}
+	return ids
+}
+
 // run runs an Operation. Each transaction also removes the ids that it has tried, so that an Operation which was
 // interrupted goes on where it was.
 func (b *Bulk) run(ctx context.Context, job store.Job) error {
@@ -97,24 +104,21 @@ func (b *Bulk) step(tx *store.Tx, id uuid.UUID) (ended bool, err error) {
 	}
 	target := b.targets[slices.IndexFunc(b.targets, func(t Target) bool { return t.Entity == string(o.Entity) })]
 	o.Problems = slices.Clone(o.Problems)
-	stored = slices.Clone(stored)
-	tried := stored[:0]
-	if o.State.Groups && len(stored) > 0 {
-		if err := tryGroup(tx, &o, &target, stored); err != nil {
+	ids, tried := unpacked(stored), 0
+	if o.State.Groups && len(ids) > 0 {
+		if err := tryGroup(tx, &o, &target, ids); err != nil {
 			return false, err
 		}
-		tried, size = stored, 0
+		tried, size = len(ids), 0
 		o.State.Done++
 	}
-	for len(tried) < min(len(stored), 16*size) && !mustEnd(tx, &o, len(tried)/16) {
-		at := len(tried)
-		if err := try(tx, &o, &target, uuid.UUID(stored[at:at+16])); err != nil {
+	for ; tried < min(len(ids), size) && !mustEnd(tx, &o, tried); tried++ {
+		if err := try(tx, &o, &target, ids[tried]); err != nil {
 			return false, err
 		}
-		tried = stored[:at+16]
 	}
-	if left := stored[len(tried):]; len(left) > 0 {
-		b.selection.Put(tx, id, o.State.Next, slices.Clone(left))
+	if left := ids[tried:]; len(left) > 0 {
+		b.selection.Put(tx, id, o.State.Next, packed(left))
 	} else {
 		if _, err := b.selection.Delete(tx, id, o.State.Next, 1); err != nil {
 			return false, err
@@ -122,13 +126,13 @@ func (b *Bulk) step(tx *store.Tx, id uuid.UUID) (ended bool, err error) {
 		o.State.Next++
 	}
 	if !o.State.Groups {
-		o.State.Done += len(tried) / 16
+		o.State.Done += tried
 	}
 	o.Progress = shape.NumberOf(float64(100*o.State.Done/o.Matched) / 100)
 	switch ended = o.State.Done == o.Matched; {
 	case ended:
 		_, err = b.operations.End(tx, doc, o, operation.Completed)
-	case len(tried) == 0:
+	case tried == 0:
 		err = fmt.Errorf("operation %s: %w: its selection has fewer than %d records", id, store.ErrDamaged, o.Matched)
 	default:
 		_, err = b.operations.Put(tx, doc, o)
@@ -167,11 +171,7 @@ func try(tx *store.Tx, o *operation.Operation, target *Target, id uuid.UUID) err
 }
 
 // tryGroup merges the records of a group. Its journal says which they were, so that an undo takes the whole merge back.
-func tryGroup(tx *store.Tx, o *operation.Operation, target *Target, stored []byte) error {
-	var ids []uuid.UUID
-	for id := range slices.Chunk(stored, 16) {
-		ids = append(ids, uuid.UUID(id))
-	}
+func tryGroup(tx *store.Tx, o *operation.Operation, target *Target, ids []uuid.UUID) error {
 	err := tx.Try(func() error {
 		merged, err := target.Merge(tx, ids)
 		if err != nil {

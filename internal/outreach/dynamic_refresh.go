@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/index"
 	"prospector/internal/fault"
 	"prospector/internal/filter"
 	"prospector/internal/shape"
@@ -26,7 +25,7 @@ const maxMovedAtOnce = 1000
 // transaction that stores them reports.
 func (o *Outreach) Matching(ctx context.Context, org uuid.UUID, a *Audience) ([]uuid.UUID, error) {
 	list := o.crm.Contacts.List
-	ids, err := o.selected(ctx, org, list, func(tx *store.Tx, cs *filter.CustomFields) (*filter.Plan, error) {
+	ids, _, err := o.index.Select(ctx, org, list, func(tx *store.Tx, cs *filter.CustomFields) (*filter.Plan, error) {
 		filters, err := list.WithIDs(tx, a.Filters)
 		if err != nil {
 			return nil, err
@@ -34,16 +33,10 @@ func (o *Outreach) Matching(ctx context.Context, org uuid.UUID, a *Audience) ([]
 		var p fault.Problems
 		plan := filter.Compile(list.Kind, cs, filter.ListBody{Filters: filters, Search: string(a.Search)}, &p)
 		return plan, p.Err()
-	})
+	}, math.MaxInt)
 	if fault.CodeOf(err) == fault.InvalidFilter {
 		return nil, nil
 	}
-	return ids, err
-}
-
-// selected returns the records that a query matches, outside of transactions.
-func (o *Outreach) selected(ctx context.Context, org uuid.UUID, k *index.Kind, query index.Query) ([]uuid.UUID, error) {
-	ids, _, err := o.index.Select(ctx, org, k, query, math.MaxInt)
 	return ids, err
 }
 
@@ -214,7 +207,7 @@ var errNotFollowing = errors.New("the audience does not follow its filters")
 // reverse, and what that was decided by.
 func (o *Outreach) differences(ctx context.Context, org, audience uuid.UUID) (differ []uuid.UUID, at basis, err error) {
 	var members []uuid.UUID
-	matching, err := o.selected(ctx, org, o.crm.Contacts.List, func(tx *store.Tx, _ *filter.CustomFields) (*filter.Plan, error) {
+	matching, _, err := o.index.Select(ctx, org, o.crm.Contacts.List, func(tx *store.Tx, _ *filter.CustomFields) (*filter.Plan, error) {
 		doc, err := o.Audiences.Get(tx, audience)
 		if fault.CodeOf(err) == fault.NotFound || err == nil && !doc.Record.isLive() {
 			return nil, errNotFollowing
@@ -235,7 +228,7 @@ func (o *Outreach) differences(ctx context.Context, org, audience uuid.UUID) (di
 		members, err = o.members.All(tx, audience)
 		own := *plan // Select sets its page
 		return &own, err
-	})
+	}, math.MaxInt)
 	if errors.Is(err, errNotFollowing) {
 		return nil, at, nil
 	}
