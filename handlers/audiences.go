@@ -51,7 +51,7 @@ func (a *API) audienceOperations() []Operation {
 			if err != nil {
 				return doc, err
 			}
-			return o.Settle(tx, doc, matching)
+			return o.ApplyNewFilters(tx, doc, matching)
 		}),
 		getOperation(k),
 		a.updateAudience(),
@@ -115,7 +115,7 @@ func (a *API) updateAudience() Operation {
 		}
 		var changed *outreach.Audience
 		err = a.Store.View(c.org(), func(tx *store.Tx) (err error) {
-			changed, err = o.Changed(tx, id, in.body)
+			changed, err = o.AudienceWithNewFilters(tx, id, in.body)
 			return err
 		})
 		if err != nil || changed == nil {
@@ -132,7 +132,7 @@ func (a *API) updateAudience() Operation {
 		if err != nil || !found.changed {
 			return doc, err
 		}
-		return o.Settle(tx, doc, found.matching)
+		return o.ApplyNewFilters(tx, doc, found.matching)
 	})
 }
 

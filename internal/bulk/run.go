@@ -18,10 +18,8 @@ import (
 const Job = "bulk"
 
 const (
-	// updateBatch is how many records one transaction changes. Other writers wait while it runs.
-	updateBatch = 25
-	// deleteBatch is how many records one transaction deletes. Each may take references out of as many others.
-	deleteBatch = 25
+	// batchSize is how many records one transaction changes. Other writers wait while it runs.
+	batchSize = 25
 	// maxTries is how often the job is tried when something fails that no record is to blame for.
 	maxTries = 10
 	// maxProblems is the number of groups of problems.
@@ -33,9 +31,9 @@ type jobBody struct {
 	Operation uuid.UUID `json:"operation"`
 }
 
-// putSelection stores the ids of an Operation, updateBatch in each part, or a group in each.
+// putSelection stores the ids of an Operation, batchSize in each part, or a group in each.
 func (b *Bulk) putSelection(tx *store.Tx, id uuid.UUID, ids []uuid.UUID, groups [][]uuid.UUID) {
-	for part, chunk := range append(slices.Collect(slices.Chunk(ids, updateBatch)), groups...) {
+	for part, chunk := range append(slices.Collect(slices.Chunk(ids, batchSize)), groups...) {
 		b.selection.Put(tx, id, uint32(part), packed(chunk))
 	}
 }
@@ -46,6 +44,13 @@ func packed(ids []uuid.UUID) []byte {
 		value = append(value, id[:]...)
 	}
 	return value
+}
+
+func unpacked(value []byte) (ids []uuid.UUID) {
+	for id := range slices.Chunk(value, 16) {
+		ids = append(ids, uuid.UUID(id))
+	}
+	return ids
 }
 
 // run runs an Operation. Each transaction also removes the ids that it has tried, so that an Operation which was
@@ -93,33 +98,27 @@ func (b *Bulk) step(tx *store.Tx, id uuid.UUID) (ended bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	size := updateBatch
-	switch {
-	case o.State.Force:
+	size := batchSize
+	if o.State.Force {
 		size = 1 // an audience must be settled before anything is written
-	case o.Kind == operation.Delete:
-		size = deleteBatch
 	}
 	target := b.targets[slices.IndexFunc(b.targets, func(t Target) bool { return t.Entity == string(o.Entity) })]
 	o.Problems = slices.Clone(o.Problems)
-	stored = slices.Clone(stored)
-	tried := stored[:0]
-	if o.State.Groups && len(stored) > 0 {
-		if err := tryGroup(tx, &o, &target, stored); err != nil {
+	ids, tried := unpacked(stored), 0
+	if o.State.Groups && len(ids) > 0 {
+		if err := tryGroup(tx, &o, &target, ids); err != nil {
 			return false, err
 		}
-		tried, size = stored, 0
+		tried, size = len(ids), 0
 		o.State.Done++
 	}
-	for len(tried) < min(len(stored), 16*size) && !mustEnd(tx, &o, len(tried)/16) {
-		at := len(tried)
-		if err := try(tx, &o, &target, uuid.UUID(stored[at:at+16])); err != nil {
+	for ; tried < min(len(ids), size) && !mustEnd(tx, &o, tried); tried++ {
+		if err := try(tx, &o, &target, ids[tried]); err != nil {
 			return false, err
 		}
-		tried = stored[:at+16]
 	}
-	if left := stored[len(tried):]; len(left) > 0 {
-		b.selection.Put(tx, id, o.State.Next, slices.Clone(left))
+	if left := ids[tried:]; len(left) > 0 {
+		b.selection.Put(tx, id, o.State.Next, packed(left))
 	} else {
 		if _, err := b.selection.Delete(tx, id, o.State.Next, 1); err != nil {
 			return false, err
@@ -127,13 +126,13 @@ func (b *Bulk) step(tx *store.Tx, id uuid.UUID) (ended bool, err error) {
 		o.State.Next++
 	}
 	if !o.State.Groups {
-		o.State.Done += len(tried) / 16
+		o.State.Done += tried
 	}
 	o.Progress = shape.NumberOf(float64(100*o.State.Done/o.Matched) / 100)
 	switch ended = o.State.Done == o.Matched; {
 	case ended:
 		_, err = b.operations.End(tx, doc, o, operation.Completed)
-	case len(tried) == 0:
+	case tried == 0:
 		err = fmt.Errorf("operation %s: %w: its selection has fewer than %d records", id, store.ErrDamaged, o.Matched)
 	default:
 		_, err = b.operations.Put(tx, doc, o)
@@ -142,7 +141,7 @@ func (b *Bulk) step(tx *store.Tx, id uuid.UUID) (ended bool, err error) {
 }
 
 // mustEnd reports whether a transaction that has tried some records leaves the others to the next one. Before the deletion
-// of an account, all of its contacts may be judged: do they join a dynamic audience without it?
+// of an account, all of its contacts may be looked at: do they join a dynamic audience without it?
 func mustEnd(tx *store.Tx, o *operation.Operation, tried int) bool {
 	return o.Kind == operation.Delete && tried > 0 && tx.MustYield()
 }
@@ -172,11 +171,7 @@ func try(tx *store.Tx, o *operation.Operation, target *Target, id uuid.UUID) err
 }
 
 // tryGroup merges the records of a group. Its journal says which they were, so that an undo takes the whole merge back.
-func tryGroup(tx *store.Tx, o *operation.Operation, target *Target, stored []byte) error {
-	var ids []uuid.UUID
-	for id := range slices.Chunk(stored, 16) {
-		ids = append(ids, uuid.UUID(id))
-	}
+func tryGroup(tx *store.Tx, o *operation.Operation, target *Target, ids []uuid.UUID) error {
 	err := tx.Try(func() error {
 		merged, err := target.Merge(tx, ids)
 		if err != nil {

@@ -22,10 +22,10 @@ const (
 // invalid_filter or invalid_sort. The plan must not be used if there are problems.
 func Compile(k *Kind, cs *CustomFields, q ListBody, p *fault.Problems) *Plan {
 	c := &compiler{kind: k, custom: cs, p: p}
-	plan := &Plan{Page: q.Page, PageSize: q.PageSize, Kind: k, Custom: cs, Words: distinct(c.words(q.Search, "search"))}
-	plan.Sort = c.sort(q.Sort)
-	plan.Filter = c.filter(q.Filters, "filters")
-	return plan
+	return &Plan{
+		Page: q.Page, PageSize: q.PageSize, Kind: k, Custom: cs,
+		Words: distinct(c.words(q.Search, "search")), Sort: c.sort(q.Sort), Filter: c.filter(q.Filters, "filters"),
+	}
 }
 
 // Check adds every problem of a filter to p, as Compile does. path is where the filter is in the

@@ -80,9 +80,6 @@ func (r *Rule) MatchContains(v *Value) bool {
 // matchWords reports whether each of the plan's words is the prefix of a word in the searched
 // fields.
 func (p *Plan) matchWords(r *Row) bool {
-	if len(p.Words) == 0 {
-		return true
-	}
 	for _, want := range p.Words {
 		if !p.hasWord(r, want) {
 			return false

@@ -148,25 +148,27 @@ func nextFloat(n float64) float64 { return math.Nextafter(n, math.Inf(1)) }
 func (r *Rule) addNumber(v shape.Value) error {
 	switch v.Kind {
 	case shape.Num:
+		r.addSpan(pointSpan(shape.ParseNumber(v.Text)))
+		return nil
 	case shape.String:
 		return fmt.Errorf("%s is not a number", shape.Quote(v.Text))
-	default:
-		return errors.New("must be a number")
 	}
-	n := shape.ParseNumber(v.Text)
-	span := pointSpan(n)
+	return errors.New("must be a number")
+}
+
+// addSpan adds the values that compare with those of a span as the condition says.
+func (r *Rule) addSpan(s Span) {
 	switch r.Condition {
-	case GreaterThan:
-		span = Span{nextFloat(n), math.Inf(1)}
-	case LessThan:
-		span = Span{math.Inf(-1), n}
+	case GreaterThan, IsAfter:
+		s = Span{s.To, math.Inf(1)}
+	case LessThan, IsBefore:
+		s = Span{math.Inf(-1), s.From}
 	case AtLeast:
-		span.To = math.Inf(1)
+		s.To = math.Inf(1)
 	case AtMost:
-		span.From = math.Inf(-1)
+		s.From = math.Inf(-1)
 	}
-	r.Spans = append(r.Spans, span)
-	return nil
+	r.Spans = append(r.Spans, s)
 }
 
 // addTime adds a date or, if the field has times, a time. A date that is compared with times is the
@@ -188,17 +190,7 @@ func (r *Rule) addTime(v shape.Value) error {
 		}
 		from, to = float64(at.Milli()), float64(at.Milli()+1)
 	}
-	switch r.Condition {
-	case IsAfter, GreaterThan:
-		from, to = to, math.Inf(1)
-	case IsBefore, LessThan:
-		from, to = math.Inf(-1), from
-	case AtLeast:
-		to = math.Inf(1)
-	case AtMost:
-		from = math.Inf(-1)
-	}
-	r.Spans = append(r.Spans, Span{from, to})
+	r.addSpan(Span{from, to})
 	return nil
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/internal/fault"
 	"prospector/internal/shape"
 )
 
@@ -74,12 +73,7 @@ func (p *Plan) Only(ids []uuid.UUID) *Plan {
 // kind.
 func (p *Plan) And(other *Plan) *Plan {
 	restricted := *p
-	restricted.Filter = Filter{}
-	for _, f := range []Filter{other.Filter, p.Filter} {
-		if !f.IsEmpty() {
-			restricted.Filter.Filters = append(restricted.Filter.Filters, f)
-		}
-	}
+	restricted.Filter = allOf(other.Filter, p.Filter)
 	restricted.Words = distinct(slices.Concat(p.Words, other.Words))
 	return &restricted
 }
@@ -102,22 +96,22 @@ func AppendCreated(b []byte, id uuid.UUID) []byte {
 // Where returns a plan that matches only records with the id in the field. It panics if the kind
 // does not have the field or the field does not hold ids.
 func (p *Plan) Where(field string, id uuid.UUID) *Plan {
-	var problems fault.Problems
-	text := func(s string) shape.Value { return shape.Value{Kind: shape.String, Text: s} }
-	rule := (&compiler{kind: p.Kind, custom: p.Custom, p: &problems}).rule(shape.Value{
-		Kind: shape.Object, Members: []shape.Member{
-			{Key: "field", Value: text(field)},
-			{Key: "condition", Value: text(string(Is))},
-			{Key: "value", Value: text(id.String())},
-		},
-	}, field)
-	if err := problems.Err(); err != nil {
-		panic("filter: " + err.Error())
+	f, text := p.Kind.Field(field), id.String()
+	if f == nil || !f.HasUUIDs() {
+		panic("filter: " + p.Kind.Entity + " have no ids in the field " + field)
 	}
+	rule := &Rule{Field: f, Condition: Is, Texts: []string{text}, textSet: map[string]bool{text: true}}
 	restricted := *p
-	restricted.Filter = Filter{Filters: []Filter{rule}}
-	if !p.Filter.IsEmpty() {
-		restricted.Filter.Filters = append(restricted.Filter.Filters, p.Filter)
-	}
+	restricted.Filter = allOf(Filter{Rule: rule}, p.Filter)
 	return &restricted
+}
+
+// allOf returns a filter that matches the records which all filters match.
+func allOf(filters ...Filter) (all Filter) {
+	for _, f := range filters {
+		if !f.IsEmpty() {
+			all.Filters = append(all.Filters, f)
+		}
+	}
+	return all
 }

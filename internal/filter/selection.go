@@ -40,12 +40,12 @@ func CompileSelection(k *Kind, cs *CustomFields, s Selection, p *fault.Problems)
 		plan.Words = append(plan.Words, c.words(search.Text, search.Path)...)
 	}
 	plan.Words = distinct(plan.Words)
+	var filters []Filter
 	for _, f := range s.Filters {
 		c.rules, c.values = 0, 0
-		if sub := c.filter(f.Filter, f.Path); !sub.IsEmpty() {
-			plan.Filter.Filters = append(plan.Filter.Filters, sub)
-		}
+		filters = append(filters, c.filter(f.Filter, f.Path))
 	}
+	plan.Filter = allOf(filters...)
 	plan.Sort = c.sortAt(s.Sort)
 	return plan
 }

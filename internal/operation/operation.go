@@ -119,21 +119,24 @@ type OperationProblem struct {
 	FirstID uuid.UUID `json:"first_id" doc:"The first record with this problem."`
 }
 
-// State is the part of an Operation that is stored but never shown.
+// State is the part of an Operation that is stored but never shown. Its first fields tell what the Operation does. An undo
+// reads them from the Operation that it undoes, and has them itself.
 type State struct {
 	By    store.Actor `json:"by"`
 	Body  shape.Value `json:"body"`           // of a bulk update
 	Force bool        `json:"force,omitzero"` // what dynamic audiences depend on may be deleted
 	Final bool        `json:"final,omitzero"` // what is deleted does not go to the trash
-	Next  uint32      `json:"next"`           // the part of the selection that comes next
-	Done  int         `json:"done"`           // how many records were tried
-	Undo  *Cursor     `json:"undo,omitzero"`  // how far an undo has come
 	// Deleted is the record that a single deletion is about, and its undo.
 	Deleted uuid.UUID `json:"deleted,omitzero"`
 	// Merged are the records of a merge, and of its undo.
 	Merged *Merged `json:"merged,omitzero"`
 	// Groups says that many groups were merged, or that this is undone: each in a transaction, with a MergedStep.
 	Groups bool `json:"groups,omitzero"`
+
+	// How far the Operation has come, so that it goes on there after a restart.
+	Done int     `json:"done"`          // how many records were tried
+	Next uint32  `json:"next"`          // of package bulk: the part of the selection that comes next
+	Undo *Cursor `json:"undo,omitzero"` // of package undo
 }
 
 // MergedStep is the kind of the step in a journal which says that the other changes of its transaction are a merge. Its data

@@ -194,7 +194,7 @@ func (o *Outreach) AddContacts(tx *store.Tx, audience uuid.UUID, contacts []uuid
 		return result, err
 	}
 	result.Added = len(added)
-	if err := o.addToCount(tx, doc, len(added)); err != nil {
+	if err := o.updateCount(tx, doc, len(added)); err != nil {
 		return result, err
 	}
 	return result, o.contactsAdded(tx, audience, added, Joining{Named: true})
@@ -234,14 +234,14 @@ func (o *Outreach) RemoveContacts(tx *store.Tx, audience uuid.UUID, contacts []u
 	if err != nil {
 		return result, err
 	}
-	if err := o.addToCount(tx, doc, -len(removed)); err != nil {
+	if err := o.updateCount(tx, doc, -len(removed)); err != nil {
 		return result, err
 	}
 	return result, o.engine.ContactsRemoved(tx, removed)
 }
 
-// addToCount changes contact_count, as a change that the caller made to the audience.
-func (o *Outreach) addToCount(tx *store.Tx, doc store.Doc[Audience], by int) error {
+// updateCount changes contact_count, as a change that the caller made to the audience.
+func (o *Outreach) updateCount(tx *store.Tx, doc store.Doc[Audience], by int) error {
 	rec := doc.Record
 	rec.ContactCount += by
 	_, err := o.Audiences.Replace(tx, doc, rec)
@@ -268,25 +268,29 @@ func (o *Outreach) Restored(tx *store.Tx, id uuid.UUID) error {
 	case doc.Record.isLive():
 		return o.enqueueRefresh(tx, id)
 	}
-	return o.correctCount(tx, doc, func(bool, string, ...any) {})
+	return o.recount(tx, doc)
 }
 
 // correctCount reports a wrong count of contacts and, in an Update, corrects it. It does nothing if the contacts cannot
 // be read.
 func (o *Outreach) correctCount(tx *store.Tx, doc store.Doc[Audience], report store.Report) error {
 	n, err := o.members.Count(tx, doc.ID)
+	if count := doc.Record.ContactCount; err == nil && n != count {
+		report(tx.Writable(), "audiences %s: contact_count is %d, but the audience has %d contacts", doc.ID, count, n)
+	}
+	if err != nil || !tx.Writable() {
+		return store.ExceptDamaged(err)
+	}
+	return o.changeCount(tx, doc, n-doc.Record.ContactCount)
+}
+
+// changeCount changes contact_count. Nobody changed the audience itself, so it keeps its version.
+func (o *Outreach) changeCount(tx *store.Tx, doc store.Doc[Audience], by int) error {
+	if by == 0 {
+		return nil
+	}
 	rec := doc.Record
-	if store.IsDamagedRecord(err) || err == nil && n == rec.ContactCount {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	report(tx.Writable(), "audiences %s: contact_count is %d, but the audience has %d contacts", doc.ID, rec.ContactCount, n)
-	if !tx.Writable() {
-		return nil
-	}
-	rec.ContactCount = n
+	rec.ContactCount += by
 	return o.Audiences.Table.Touch(tx, doc, rec, []string{"contact_count"})
 }
 
@@ -308,9 +312,7 @@ func (o *Outreach) ForgetContact(tx *store.Tx, contact uuid.UUID) error {
 		if err != nil {
 			return err
 		}
-		rec := doc.Record
-		rec.ContactCount--
-		if err := o.Audiences.Table.Touch(tx, doc, rec, []string{"contact_count"}); err != nil {
+		if err := o.changeCount(tx, doc, -1); err != nil {
 			return err
 		}
 	}
@@ -342,9 +344,7 @@ func (o *Outreach) RejoinContact(tx *store.Tx, contact uuid.UUID, audiences []uu
 		if len(added) == 0 || isDamaged {
 			continue
 		}
-		rec := doc.Record
-		rec.ContactCount++
-		if err := o.Audiences.Table.Touch(tx, doc, rec, []string{"contact_count"}); err != nil {
+		if err := o.changeCount(tx, doc, 1); err != nil {
 			return err
 		}
 		if err := o.contactsAdded(tx, id, added, Joining{Ask: true}); err != nil {
@@ -388,7 +388,7 @@ func (o *Outreach) startDroppingMembers(tx *store.Tx, audience uuid.UUID) error 
 	return err
 }
 
-func (o *Outreach) dropMembers(ctx context.Context, job store.Job) error {
+func (o *Outreach) runDropMembersJob(ctx context.Context, job store.Job) error {
 	var audience uuid.UUID
 	if err := json.Unmarshal(job.Payload, &audience); err != nil {
 		return err
@@ -432,9 +432,7 @@ func (o *Outreach) LeaveAudiences(tx *store.Tx, contact uuid.UUID, audiences []u
 		if len(removed) == 0 {
 			continue
 		}
-		rec := doc.Record
-		rec.ContactCount--
-		if err := o.Audiences.Table.Touch(tx, doc, rec, []string{"contact_count"}); err != nil {
+		if err := o.changeCount(tx, doc, -1); err != nil {
 			return err
 		}
 		if err := o.engine.ContactsRemoved(tx, removed); err != nil {

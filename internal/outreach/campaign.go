@@ -29,6 +29,23 @@ var transitions = map[CampaignStatus][]CampaignStatus{
 	CampaignPaused: {CampaignActive, CampaignCompleted},
 }
 
+// MissingValues is what happens to an email in which a token without a fallback has no value.
+type MissingValues string
+
+const (
+	HoldMissing MissingValues = "hold" // its step waits for the value
+	SendMissing MissingValues = "send" // it is sent with nothing in that place
+	SkipMissing MissingValues = "skip" // its step is skipped
+)
+
+// Admit is what becomes of newcomers when one change brings many into a campaign that has been active.
+type Admit string
+
+const (
+	AdmitAsk       Admit = "ask"       // they await confirmation
+	AdmitAutomatic Admit = "automatic" // they start
+)
+
 // Campaign runs a sequence template for the contacts of audiences.
 type Campaign struct {
 	record.Head
@@ -213,6 +230,22 @@ func (o *Outreach) checkCampaign(tx *store.Tx, before, c *Campaign, p *fault.Pro
 	return nil
 }
 
+// UpdateCampaign updates a campaign. Setting the status of a held campaign to active is refused, also if
+// it is active already.
+func (o *Outreach) UpdateCampaign(
+	tx *store.Tx, id uuid.UUID, cond record.Precondition, body shape.Value,
+) (store.Doc[Campaign], error) {
+	before, err := o.Campaigns.Get(tx, id)
+	if err != nil {
+		return before, err
+	}
+	doc, err := o.Campaigns.Update(tx, id, cond, body)
+	if err == nil && before.Record.Held != nil && doc.Record.Held != nil && body.Get("status").Text == string(CampaignActive) {
+		return doc, ErrHeld(&doc.Record)
+	}
+	return doc, err
+}
+
 // becomesActive reports whether a change makes a campaign active. before is nil for a new one.
 func becomesActive(before, c *Campaign) bool {
 	return c.Status == CampaignActive && (before == nil || before.Status != CampaignActive)
@@ -251,13 +284,6 @@ func (o *Outreach) checkCampaignUpdate(before, c *Campaign) error {
 	return nil
 }
 
-// suspendHold ends the hold of a campaign that ends. It holds the campaign again if that is reopened.
-func (c *Campaign) suspendHold() {
-	if c.Held != nil {
-		c.state.Suspended, c.Held = c.Held, nil
-	}
-}
-
 // markBegun records that a campaign is active, and what it runs with.
 func (o *Outreach) markBegun(c *Campaign) {
 	if c.Status != CampaignActive || c.state.Begun {
@@ -265,84 +291,4 @@ func (o *Outreach) markBegun(c *Campaign) {
 	}
 	c.state.Begun = true
 	c.Transport = shape.Text(o.engine.TransportName(c.OwnerID.UUID))
-}
-
-// CompleteCampaign completes a campaign whose end_date has passed.
-func (o *Outreach) CompleteCampaign(tx *store.Tx, id uuid.UUID) error {
-	doc, err := o.Campaigns.Get(tx, id)
-	if err != nil {
-		return err
-	}
-	rec := doc.Record
-	rec.Status = CampaignCompleted
-	rec.suspendHold()
-	_, err = o.Campaigns.Replace(tx, doc, rec)
-	return err
-}
-
-// CampaignsWithStatus returns the first limit campaigns with a status, or all of them if limit is
-// 0, including damaged ones.
-func (o *Outreach) CampaignsWithStatus(tx *store.Tx, status CampaignStatus, limit int) ([]uuid.UUID, error) {
-	return o.Campaigns.Table.IDs(tx, byStatus, []byte(status), limit)
-}
-
-// HasCampaign reports whether a campaign with one of the statuses exists.
-func (o *Outreach) HasCampaign(tx *store.Tx, statuses ...CampaignStatus) (bool, error) {
-	for _, status := range statuses {
-		ids, err := o.CampaignsWithStatus(tx, status, 1)
-		if err != nil || len(ids) > 0 {
-			return len(ids) > 0, err
-		}
-	}
-	return false, nil
-}
-
-// CampaignContacts returns the contacts in the audiences of a campaign, each once and ordered by
-// id, at most limit of them.
-func (o *Outreach) CampaignContacts(tx *store.Tx, c *Campaign, limit int) (all []uuid.UUID, err error) {
-	for _, a := range c.Audiences {
-		members, err := o.members.After(tx, a.ID, uuid.Nil, limit)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, members...)
-	}
-	if len(c.Audiences) > 1 {
-		slices.SortFunc(all, store.CompareIDs)
-		all = slices.Compact(all)
-	}
-	return all[:min(len(all), limit)], nil
-}
-
-// updateAudienceName copies the name of a renamed audience into its campaigns.
-func (o *Outreach) updateAudienceName(tx *store.Tx, a *Audience) error {
-	return o.touchCampaigns(tx, byAudience, a.ID, "audiences", func(c *Campaign) {
-		c.Audiences = slices.Clone(c.Audiences)
-		for i := range c.Audiences {
-			if c.Audiences[i].ID == a.ID {
-				c.Audiences[i].Name = a.Name
-			}
-		}
-	})
-}
-
-// updateTemplateName copies the name of a renamed template into its campaigns.
-func (o *Outreach) updateTemplateName(tx *store.Tx, t *Template) error {
-	return o.touchCampaigns(tx, byTemplate, t.ID, "template_name", func(c *Campaign) { c.TemplateName = t.Name })
-}
-
-// touchCampaigns changes a field of the campaigns that have id under a key. The field follows from
-// another record, so the campaigns keep their versions.
-func (o *Outreach) touchCampaigns(
-	tx *store.Tx, key string, id uuid.UUID, field string, change func(*Campaign),
-) error {
-	campaigns, err := o.Campaigns.Table.IDs(tx, key, id[:], 0)
-	if err != nil {
-		return err
-	}
-	return o.Campaigns.Table.Each(tx, campaigns, func(doc store.Doc[Campaign]) error {
-		rec := doc.Record
-		change(&rec)
-		return o.Campaigns.Table.Touch(tx, doc, rec, []string{field})
-	})
 }

@@ -81,32 +81,3 @@ func (o *Outreach) attach(tx *store.Tx, c *Campaign, audience uuid.UUID) error {
 func NotEnrollable(c *Campaign) error {
 	return fault.New(fault.CampaignNotEnrollable, "a campaign with status %s cannot take contacts", c.Status)
 }
-
-// CampaignsWithAudience returns the first limit campaigns that an audience is attached to, or all
-// of them if limit is 0.
-func (o *Outreach) CampaignsWithAudience(tx *store.Tx, audience uuid.UUID, limit int) ([]uuid.UUID, error) {
-	return o.Campaigns.Table.IDs(tx, byAudience, audience[:], limit)
-}
-
-// CampaignsOf returns the campaigns whose audiences contain a contact, each once and ordered by id. It leaves
-// out damaged campaigns.
-func (o *Outreach) CampaignsOf(tx *store.Tx, contact uuid.UUID) (campaigns []uuid.UUID, err error) {
-	audiences, err := o.members.Owners(tx, contact)
-	if err != nil {
-		return nil, err
-	}
-	for _, audience := range audiences {
-		ids, err := o.CampaignsWithAudience(tx, audience, 0)
-		if err != nil {
-			return nil, err
-		}
-		campaigns = append(campaigns, ids...)
-	}
-	slices.SortFunc(campaigns, store.CompareIDs)
-	return o.Campaigns.Table.Readable(tx, slices.Compact(campaigns)), nil
-}
-
-// AttachedMembers returns the members of an audience, or none if the audience was deleted.
-func (o *Outreach) AttachedMembers(tx *store.Tx, audience uuid.UUID) ([]uuid.UUID, error) {
-	return o.members.All(tx, audience)
-}

@@ -49,15 +49,6 @@ func (o *Outreach) Reopen(
 	return o.Campaigns.Replace(tx, doc, rec)
 }
 
-// EndReopen ends what a job had to do for a campaign that was reopened.
-func (o *Outreach) EndReopen(tx *store.Tx, id, job uuid.UUID) error {
-	return o.touchCampaign(tx, id, func(c *Campaign) {
-		if c.state.Reopening == job { // else it was reopened again since
-			c.state.Reopening = uuid.Nil
-		}
-	})
-}
-
 // hasPassed reports whether the last day of a campaign has passed.
 func (o *Outreach) hasPassed(tx *store.Tx, c *Campaign) (bool, error) {
 	end, err := o.CampaignEnd(tx, c)

@@ -2,7 +2,6 @@ package outreach
 
 import (
 	"reflect"
-	"sync"
 
 	"github.com/google/uuid"
 
@@ -22,7 +21,17 @@ import (
 //   - Lists of members use the filters, not the stored members. They are right at once.
 //
 // An archived audience keeps the members that it has. So does one whose filters are invalid, because an earlier version
-// deleted a custom field that they use. See dynamic_settled.go, and dynamic_guard.go for who may join.
+// deleted a custom field that they use.
+//
+// The files, in the order in which they build on each other:
+//
+//   - dynamic.go: the checks of filters, their compiled form, and Finish.
+//   - dynamic_refresh.go: what happens when filters change. ApplyNewFilters answers the request that changes them, the
+//     job refreshes the members, and requireSettled has them refreshed before an audience stops following its filters.
+//   - dynamic_guard.go: contacts join only by changes of their own. It refuses other changes by which contacts would
+//     join, or makes the audience static.
+//   - dynamic_join_check.go: whether contacts would join by losing a value that many of them have.
+//   - audience_trash.go: a dynamic audience that is restored from the trash.
 
 // byDynamic is the secondary key of dynamic audiences that are not archived.
 const byDynamic = "dynamic"
@@ -119,7 +128,7 @@ func (o *Outreach) checkLive(tx *store.Tx, before, a *Audience, p *fault.Problem
 		if err != nil {
 			return err
 		}
-		return o.awaitSettled(tx, doc)
+		return o.requireSettled(tx, doc)
 	}
 	live, err := o.Audiences.Table.IDs(tx, byDynamic, []byte(dynamicAudience), maxDynamic)
 	if err != nil || len(live) < maxDynamic {
@@ -139,20 +148,12 @@ func rules(v shape.Value) (n int) {
 	return n
 }
 
-// planCache holds the compiled filters of dynamic audiences.
-type planCache struct {
-	mu    sync.Mutex
-	plans map[uuid.UUID]cachedPlan
-}
-
+// cachedPlan is the compiled filters of a dynamic audience.
 type cachedPlan struct {
 	version string // of the audience
 	customs *filter.CustomFields
 	plan    *filter.Plan // nil if the filters do not compile
 }
-
-// maxPlans is the number of plans that are kept. All are dropped when there are more.
-const maxPlans = 10_000
 
 // plan returns the compiled filters of an audience, or nil if they are invalid.
 func (o *Outreach) plan(tx *store.Tx, doc *store.Doc[Audience]) (*filter.Plan, error) {
@@ -160,10 +161,7 @@ func (o *Outreach) plan(tx *store.Tx, doc *store.Doc[Audience]) (*filter.Plan, e
 	if err != nil {
 		return nil, err
 	}
-	c := &o.plans
-	c.mu.Lock()
-	cached, known := c.plans[doc.ID]
-	c.mu.Unlock()
+	cached, known := o.plans.get(doc.ID)
 	if known && cached.version == doc.Version() && cached.customs == customs {
 		return cached.plan, nil
 	}
@@ -173,15 +171,9 @@ func (o *Outreach) plan(tx *store.Tx, doc *store.Doc[Audience]) (*filter.Plan, e
 	if p.Err() != nil {
 		cached.plan = nil
 	}
-	if customs.Incomplete {
-		return cached.plan, nil
+	if !customs.Incomplete {
+		o.plans.put(doc.ID, cached)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.plans == nil || len(c.plans) >= maxPlans {
-		c.plans = map[uuid.UUID]cachedPlan{}
-	}
-	c.plans[doc.ID] = cached
 	return cached.plan, nil
 }
 
@@ -199,7 +191,7 @@ func (o *Outreach) Finish(tx *store.Tx) error {
 			}
 		}
 		ask, _ := o.rejoining.Get(tx)
-		return o.move(tx, doc, rows, !o.awaitsCount(tx, doc.ID), Joining{Ask: ask})
+		return o.move(tx, doc, rows, !o.isCountAhead(tx, doc.ID), Joining{Ask: ask})
 	})
 }
 
@@ -252,10 +244,8 @@ func (o *Outreach) move(tx *store.Tx, doc store.Doc[Audience], rows []*filter.Ro
 	if err != nil {
 		return err
 	}
-	if counted && len(added) != len(removed) {
-		rec := doc.Record
-		rec.ContactCount += len(added) - len(removed)
-		if err := o.Audiences.Table.Touch(tx, doc, rec, []string{"contact_count"}); err != nil {
+	if counted {
+		if err := o.changeCount(tx, doc, len(added)-len(removed)); err != nil {
 			return err
 		}
 	}

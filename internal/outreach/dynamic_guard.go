@@ -66,13 +66,18 @@ func (o *Outreach) losing(tx *store.Tx, loss record.Loss, c record.Consent) erro
 	if c == record.Refuse {
 		return refuse(all)
 	}
-	for _, a := range all {
-		if c == record.Force {
-			if err := o.awaitSettled(tx, a.audience); err != nil {
+	return o.makeAllStatic(tx, all, c == record.Force)
+}
+
+// makeAllStatic ends that audiences follow their filters. If they can be read, their members must be settled.
+func (o *Outreach) makeAllStatic(tx *store.Tx, all []concern, readable bool) error {
+	for _, c := range all {
+		if readable {
+			if err := o.requireSettled(tx, c.audience); err != nil {
 				return err
 			}
 		}
-		if err := o.makeStatic(tx, a.audience); err != nil {
+		if err := o.makeStatic(tx, c.audience); err != nil {
 			return err
 		}
 	}
@@ -112,7 +117,7 @@ type candidate struct {
 // concerned returns the audiences that name a lost value, and those that contacts without it may join.
 func (o *Outreach) concerned(tx *store.Tx, lost *store.Tombstone) (named []concern, candidates []candidate, err error) {
 	err = o.eachLive(tx, func(doc store.Doc[Audience]) error {
-		if names(doc.Record.Filters, lost) {
+		if filter.Mentions(doc.Record.Filters, lost.Field, lost.Value) {
 			why := fmt.Sprintf("the filters of the dynamic audience %s name it", shape.Quote(doc.Record.Name))
 			named = append(named, concern{doc, why})
 			return nil
@@ -124,11 +129,6 @@ func (o *Outreach) concerned(tx *store.Tx, lost *store.Tombstone) (named []conce
 		return err
 	})
 	return named, candidates, err
-}
-
-// names reports whether a filter has a rule with a lost value, or about a lost field.
-func names(filters shape.Value, lost *store.Tombstone) bool {
-	return filter.Mentions(filters, lost.Field, lost.Value)
 }
 
 // mayJoin reports whether a filter that does not name a lost value may match a record only without it. Filters have no
@@ -228,15 +228,7 @@ func (o *Outreach) ContactJoining(tx *store.Tx, contact uuid.UUID, change crm.Co
 	if !change.Force {
 		return refuse(all)
 	}
-	for _, a := range all {
-		if err := o.awaitSettled(tx, a.audience); err != nil {
-			return err
-		}
-		if err := o.makeStatic(tx, a.audience); err != nil {
-			return err
-		}
-	}
-	return nil
+	return o.makeAllStatic(tx, all, true)
 }
 
 // fieldChanged makes the audiences static whose filters name a custom field of contacts that has been created. They kept their
@@ -247,7 +239,7 @@ func (o *Outreach) fieldChanged(tx *store.Tx, before, after *crm.Field) error {
 	}
 	key := shape.CustomPrefix + after.Key
 	return o.eachLive(tx, func(doc store.Doc[Audience]) error {
-		if !names(doc.Record.Filters, &store.Tombstone{Field: key}) {
+		if !filter.Mentions(doc.Record.Filters, key, "") {
 			return nil
 		}
 		return o.makeStatic(tx, doc)
@@ -263,7 +255,7 @@ func (o *Outreach) checkField(tx *store.Tx, before, after *crm.Field, p *fault.P
 	key, removed := shape.CustomPrefix+after.Key, before.Removed(after)
 	var all []concern
 	err := o.eachLive(tx, func(doc store.Doc[Audience]) error {
-		if !names(doc.Record.Filters, &store.Tombstone{Field: key}) {
+		if !filter.Mentions(doc.Record.Filters, key, "") {
 			return nil
 		}
 		plan, err := o.plan(tx, &doc)

@@ -15,6 +15,7 @@ import (
 	"prospector/internal/identity"
 	"prospector/internal/planner"
 	"prospector/internal/record"
+	"prospector/internal/template"
 	"prospector/internal/worker"
 	"prospector/store"
 )
@@ -30,16 +31,23 @@ type Outreach struct {
 	crm       *crm.CRM
 	engine    Engine
 	index     *index.Engine
-	members   *store.Sets  // the contacts of audiences
-	versions  *store.Parts // see template_version.go
-	compiled  compiledCache
-	plans     planCache // of dynamic audiences
-	refreshes refreshes // see dynamic_settled.go
-	judged    judgements
+	members   *store.Sets          // the contacts of audiences
+	versions  *store.Parts         // see template_version.go
 	rejoining *store.TxValue[bool] // set in a transaction that restores or merges contacts
 	calendars *store.Derived[*planner.Calendar]
 	footers   *store.Derived[string]
+	compiled  cache[compiledKey, *template.Compiled]
+
+	// Of dynamic audiences. Without what these caches know, an audience is refreshed and contacts are looked at again,
+	// and contact_count may be wrong until a pending job has run.
+	plans      cache[uuid.UUID, cachedPlan]
+	settled    cache[uuid.UUID, basis]     // by audience: when it was settled last
+	recounting cache[uuid.UUID, uuid.UUID] // by audience: the job that will correct contact_count
+	joinChecks cache[lostValue, joinCheck]
 }
+
+// maxCached is how many values each cache of dynamic audiences keeps.
+const maxCached = 10_000
 
 // Engine runs the sequences of campaigns. What it does runs in the transaction of the change, and an error undoes that.
 type Engine interface {
@@ -91,6 +99,10 @@ func New(st *store.Store, set *record.Set, id *identity.Identity, c *crm.CRM) *O
 		store: st, identity: id, crm: c,
 		members: store.NewSets(membersName), versions: store.NewParts("templates.versions"),
 		rejoining: store.NewTxValue[bool](),
+		compiled:  cache[compiledKey, *template.Compiled]{max: 256},
+		plans:     cache[uuid.UUID, cachedPlan]{max: maxCached},
+		settled:   cache[uuid.UUID, basis]{max: maxCached}, recounting: cache[uuid.UUID, uuid.UUID]{max: maxCached},
+		joinChecks: cache[lostValue, joinCheck]{max: maxCached},
 	}
 	o.calendars = store.NewDerived(id.Organizations.Table.Counter(), o.readCalendar)
 	o.footers = store.NewDerived(id.Organizations.Table.Counter(), o.readFooter)
@@ -106,7 +118,7 @@ func New(st *store.Store, set *record.Set, id *identity.Identity, c *crm.CRM) *O
 
 // Jobs returns the handlers of the package's jobs.
 func (o *Outreach) Jobs() map[string]worker.Handler {
-	return map[string]worker.Handler{dropMembersJob: o.dropMembers, refreshJob: o.refresh}
+	return map[string]worker.Handler{dropMembersJob: o.runDropMembersJob, refreshJob: o.runRefreshJob}
 }
 
 const membersName = "audiences.members"

@@ -17,18 +17,14 @@ const (
 // refusals are all refusals, in the order in which they are checked.
 var refusals = []Refusal{ContactNotFound, ContactOptedOut, ContactSuppressed}
 
-// Description explains the refusal in a sentence.
-func (r Refusal) Description() string {
-	switch r {
-	case ContactNotFound:
-		return "No such contact exists."
-	case ContactOptedOut:
-		return "The contact has opted out."
-	case ContactSuppressed:
-		return "The contact's email address, its domain or another address of the person is suppressed."
-	}
-	return ""
+var refusalDescriptions = map[Refusal]string{
+	ContactNotFound:   "No such contact exists.",
+	ContactOptedOut:   "The contact has opted out.",
+	ContactSuppressed: "The contact's email address, its domain or another address of the person is suppressed.",
 }
+
+// Description explains the refusal in a sentence.
+func (r Refusal) Description() string { return refusalDescriptions[r] }
 
 // Refusal returns why nothing may be sent to a contact. Opting out takes precedence over a suppression.
 func (o *Outreach) Refusal(tx *store.Tx, to crm.Reach) Refusal {

@@ -6,12 +6,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/internal/fault"
 	"prospector/internal/planner"
 	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/internal/template"
-	"prospector/internal/turn"
 	"prospector/store"
 )
 
@@ -21,9 +19,6 @@ type SimulateBody struct {
 	Page       int       `json:"page" rule:"min=1,default=1" doc:"The page number, starting at 1."`
 	PageSize   int       `json:"page_size" rule:"min=1,max=500,default=50" doc:"The number of entries per page."`
 }
-
-// maxSimulationBytes limits the JSON of a page.
-const maxSimulationBytes = 32 << 20
 
 // Simulation is what a campaign would do for a contact from now on.
 type Simulation struct {
@@ -104,7 +99,7 @@ func (o *Outreach) Simulate(
 	if body.Page-1 <= len(s.contacts)/body.PageSize {
 		from = min(from, (body.Page-1)*body.PageSize)
 	}
-	page.JSON, err = s.appendJSON(nil, s.contacts[from:min(from+body.PageSize, len(s.contacts))])
+	page.JSON, err = s.render(s.contacts[from:min(from+body.PageSize, len(s.contacts))])
 	return page, err
 }
 
@@ -118,7 +113,7 @@ type simulation struct {
 	newest   *template.Compiled // for contacts that start now
 	skipMail reason             // why no email can be sent at all
 	contacts []simulatedContact
-	writers  map[*template.Compiled]*simulationWriter
+	tokens   *TokenValues
 }
 
 // reason is why something does not happen: a reason of the API, and in words.
@@ -140,62 +135,8 @@ func (s *simulation) prepare() error {
 	if !s.identity.Users.Table.Has(s.tx, c.OwnerID.UUID) { // a campaign created without a user has no owner
 		s.skipMail = reason{"no_owner", NoOwner}
 	}
-	s.writers = map[*template.Compiled]*simulationWriter{}
+	s.tokens = s.TokenValues(s.tx, c.OwnerID.UUID)
 	return nil
-}
-
-// writer returns the writer for a version of the template.
-func (s *simulation) writer(c *template.Compiled) (*simulationWriter, error) {
-	if w := s.writers[c]; w != nil {
-		return w, nil
-	}
-	merge, err := s.NewMerge(s.tx, c, s.campaign.OwnerID.UUID)
-	if err != nil {
-		return nil, err
-	}
-	w := newSimulationWriter(c.Fill(merge.Sender()))
-	w.merge = merge
-	s.writers[c] = w
-	return w, nil
-}
-
-// appendJSON appends the Simulations of contacts to b, separated by commas.
-func (s *simulation) appendJSON(b []byte, contacts []simulatedContact) ([]byte, error) {
-	for i := range contacts {
-		c := &contacts[i]
-		if i > 0 {
-			b = append(b, ',')
-		}
-		w, err := s.writer(c.template)
-		if err != nil {
-			return nil, err
-		}
-		values, err := w.merge.For(&c.Recipient)
-		if err != nil {
-			return nil, err
-		}
-		b = w.append(b, c.id, c.plan, values)
-		if len(b) > maxSimulationBytes {
-			var p fault.Problems
-			p.Invalid("page_size", "the page has more than %d MB: use a smaller page_size", maxSimulationBytes>>20)
-			return nil, p.Err()
-		}
-	}
-	return b, nil
-}
-
-// checkCanceled returns an error if the request was canceled. It looks at every 256th call.
-func checkCanceled(ctx context.Context, n int) error {
-	if n%256 != 0 {
-		return nil
-	}
-	turn.Pause(ctx)
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	default:
-		return nil
-	}
 }
 
 // CampaignEnd returns the time from which on nothing is sent for a campaign. It is zero if the

@@ -13,6 +13,7 @@ import (
 	"prospector/internal/planner"
 	"prospector/internal/record"
 	"prospector/internal/template"
+	"prospector/internal/turn"
 	"prospector/store"
 )
 
@@ -40,8 +41,8 @@ func (s *simulation) readContacts(d record.Draft[SimulateBody]) error {
 	}
 	recipients, progress := s.crm.Recipients(s.tx), s.engine.Progress(s.tx, s.campaign.ID)
 	s.contacts = make([]simulatedContact, 0, len(ids))
-	for i, id := range ids {
-		if err := checkCanceled(s.ctx, i); err != nil {
+	for _, id := range ids {
+		if err := turn.Continue(s.ctx); err != nil {
 			return err
 		}
 		to, found, err := recipients.Read(id)
@@ -85,7 +86,7 @@ func (s *simulation) plan() error {
 	}
 	planned, sequences := make([]*simulatedContact, 0, len(s.contacts)), slices.Grow(sequences, len(s.contacts))
 	for i := range s.contacts {
-		if err := checkCanceled(s.ctx, i); err != nil {
+		if err := turn.Continue(s.ctx); err != nil {
 			return err
 		}
 		c := &s.contacts[i]
@@ -117,13 +118,13 @@ func (s *simulation) plan() error {
 // recipient: the first that has a sequence, else the first.
 func (s *simulation) decide() {
 	claimed := map[string]bool{}
-	for _, isRunning := range []bool{true, false} {
+	for _, hasSequence := range []bool{true, false} {
 		for i := range s.contacts {
 			c := &s.contacts[i]
-			if (c.progress != nil) != isRunning {
+			if (c.progress != nil) != hasSequence {
 				continue
 			}
-			if c.ended = s.endedFor(c); c.ended.key != "" && !isRunning {
+			if c.ended = s.endedFor(c); c.ended.key != "" && !hasSequence {
 				continue
 			}
 			key := address.Key(c.Email)
@@ -189,8 +190,8 @@ func (c *simulatedContact) endedPlan() []planner.Planned {
 }
 
 // sequence returns what is planned for a contact.
-func (s *simulation) sequence(c *simulatedContact) (planner.Sequence, error) {
-	sequence := planner.Sequence{
+func (s *simulation) sequence(c *simulatedContact) (sequence planner.Sequence, err error) {
+	sequence = planner.Sequence{
 		Template: c.template.Plan, Start: s.now, Prioritized: s.campaign.Prioritized, SkipMail: c.skipMail.text, End: s.end,
 	}
 	if c.progress != nil {
@@ -199,19 +200,8 @@ func (s *simulation) sequence(c *simulatedContact) (planner.Sequence, error) {
 	if c.skipMail.key != "" {
 		return sequence, nil
 	}
-	w, err := s.writer(c.template)
-	if err != nil {
+	if sequence.Withheld, err = s.withheld(c); err != nil {
 		return sequence, err
-	}
-	values, err := w.merge.For(&c.Recipient)
-	if err != nil {
-		return sequence, err
-	}
-	switch s.campaign.MissingValues {
-	case HoldMissing:
-		sequence.Withheld = w.withheld(values, planner.Hold)
-	case SkipMissing:
-		sequence.Withheld = w.withheld(values, planner.Skip)
 	}
 	var id uuid.UUID
 	if c.progress != nil {
@@ -219,6 +209,31 @@ func (s *simulation) sequence(c *simulatedContact) (planner.Sequence, error) {
 	}
 	sequence.NotBefore, err = s.engine.RecipientFree(s.tx, c.Email, id)
 	return sequence, err
+}
+
+// withheld returns what becomes of the emails of a contact in which a token has no value, by position
+// of the step. It is nil if no value is missing, or if such emails are sent.
+func (s *simulation) withheld(c *simulatedContact) (actions []planner.Action, err error) {
+	action := planner.Hold
+	switch s.campaign.MissingValues {
+	case SendMissing:
+		return nil, nil
+	case SkipMissing:
+		action = planner.Skip
+	}
+	values, err := s.tokens.For(c.template, &c.Recipient)
+	if err != nil {
+		return nil, err
+	}
+	for i := range c.template.Steps {
+		if step := &c.template.Steps[i]; step.Type == template.AutoEmail && len(step.Missing(values)) > 0 {
+			if actions == nil {
+				actions = make([]planner.Action, len(c.template.Steps))
+			}
+			actions[step.Position] = action
+		}
+	}
+	return actions, nil
 }
 
 // background returns the sequences that take slots of the sender without being part of the
@@ -249,7 +264,6 @@ func (o *Outreach) SenderSequences(
 	if err != nil {
 		return err
 	}
-	seen := 0
 	for _, id := range ids {
 		doc, err := o.Campaigns.Get(tx, id)
 		if err != nil {
@@ -264,8 +278,7 @@ func (o *Outreach) SenderSequences(
 			return err
 		}
 		err = o.engine.Running(tx, id, func(p Progress) error {
-			seen++
-			if err := checkCanceled(ctx, seen); err != nil {
+			if err := turn.Continue(ctx); err != nil {
 				return err
 			}
 			return visit(c, &p, planner.Sequence{

@@ -31,46 +31,19 @@ type SimulatedPeople struct {
 	Held    map[string]int `json:"held" doc:"The number of contacts of whose steps one is held, by reason."`
 }
 
-// add counts a contact by the actions of its plan.
-func (p *SimulatedPeople) add(c *simulatedContact) {
-	sends, tasks := false, false
-	skipped, held := map[string]bool{}, map[string]bool{}
-	for i := range c.plan {
-		step := &c.plan[i]
-		switch {
-		case step.Done:
-		case step.Action == planner.Skip:
-			skipped[c.skipKey(step.Why)] = true
-		case step.Action == planner.Hold:
-			held[c.skipKey(step.Why)] = true
-		case step.Action == planner.Send:
-			sends = true
-		default:
-			tasks = true
-		}
-	}
-	if sends {
-		p.Sends++
-	}
-	if tasks {
-		p.Tasks++
-	}
-	if sends || tasks {
-		p.Reached++
-	}
-	for reason := range skipped {
-		p.Skipped[reason]++
-	}
-	for reason := range held {
-		p.Held[reason]++
-	}
-}
-
 // SimulatedDay counts what happens on a day.
 type SimulatedDay struct {
 	Date  shape.Date `json:"date"`
 	Sends int        `json:"sends"`
 	Tasks int        `json:"tasks"`
+}
+
+func (d *SimulatedDay) add(action planner.Action) {
+	if action == planner.Send {
+		d.Sends++
+	} else {
+		d.Tasks++
+	}
 }
 
 // skipKeys are the reasons of skipped and held steps that do not depend on the contact.
@@ -88,43 +61,38 @@ func (s *simulation) summary() (SimulationSummary, error) {
 	if err != nil {
 		return sum, err
 	}
-	days := map[int]SimulatedDay{}
+	days := map[int]SimulatedDay{} // by number
 	var first, last time.Time
 	for i := range s.contacts {
 		c := &s.contacts[i]
-		sum.People.add(c)
+		var steps SimulatedDay
+		skipped, held := map[string]int{}, map[string]int{}
 		for j := range c.plan {
-			p := &c.plan[j]
-			if p.Done {
-				continue
+			switch p := &c.plan[j]; {
+			case p.Done:
+			case p.Action == planner.Skip:
+				skipped[c.skipKey(p.Why)]++
+			case p.Action == planner.Hold:
+				held[c.skipKey(p.Why)]++
+			default:
+				at := p.At
+				if at.Before(s.now) {
+					at = s.now
+				}
+				if first.IsZero() || at.Before(first) {
+					first = at
+				}
+				if at.After(last) {
+					last = at
+				}
+				number := cal.DayNumber(at)
+				day := days[number]
+				day.add(p.Action)
+				days[number] = day
+				steps.add(p.Action)
 			}
-			switch p.Action {
-			case planner.Skip:
-				sum.Skipped[c.skipKey(p.Why)]++
-				continue
-			case planner.Hold:
-				sum.Held[c.skipKey(p.Why)]++
-				continue
-			}
-			at := p.At
-			if at.Before(s.now) {
-				at = s.now
-			}
-			if first.IsZero() || at.Before(first) {
-				first = at
-			}
-			if at.After(last) {
-				last = at
-			}
-			number := cal.DayNumber(at)
-			day := days[number]
-			if p.Action == planner.Send {
-				day.Sends, sum.Sends = day.Sends+1, sum.Sends+1
-			} else {
-				day.Tasks, sum.Tasks = day.Tasks+1, sum.Tasks+1
-			}
-			days[number] = day
 		}
+		sum.add(steps, skipped, held)
 	}
 	for _, number := range slices.Sorted(maps.Keys(days)) {
 		day := days[number]
@@ -135,6 +103,23 @@ func (s *simulation) summary() (SimulationSummary, error) {
 		sum.FirstAt, sum.LastAt = shape.At(first), shape.At(last)
 	}
 	return sum, nil
+}
+
+// add adds the steps of a contact.
+func (s *SimulationSummary) add(steps SimulatedDay, skipped, held map[string]int) {
+	s.Sends += steps.Sends
+	s.Tasks += steps.Tasks
+	s.People.Sends += min(steps.Sends, 1)
+	s.People.Tasks += min(steps.Tasks, 1)
+	s.People.Reached += min(steps.Sends+steps.Tasks, 1)
+	for reason, n := range skipped {
+		s.Skipped[reason] += n
+		s.People.Skipped[reason]++
+	}
+	for reason, n := range held {
+		s.Held[reason] += n
+		s.People.Held[reason]++
+	}
 }
 
 // skipKey returns the reason of a skipped or held step.

@@ -77,11 +77,11 @@ func (o *Outreach) compileDraft(
 		return nil, nil, err
 	}
 	d.Content.Check(tokens, p)
-	to, err := o.readRecipient(tx, d.ContactID, d.UserID, user, p)
+	to, from, err := o.readRecipient(tx, d.ContactID, d.UserID, user, p)
 	if err != nil {
 		return nil, nil, err
 	}
-	return o.compileFor(tx, &d.Content, to)
+	return o.compileFor(tx, &d.Content, &to, from)
 }
 
 // RenderTestSend renders one email of a template that is not saved.

@@ -45,59 +45,51 @@ func (o *Outreach) Render(
 	if err != nil {
 		return RenderedTemplate{}, err
 	}
-	to, err := o.readRecipient(tx, uuid.NullUUID{UUID: body.ContactID, Valid: true}, body.UserID, user, &p)
+	to, from, err := o.readRecipient(tx, uuid.NullUUID{UUID: body.ContactID, Valid: true}, body.UserID, user, &p)
 	if err != nil {
 		return RenderedTemplate{}, err
 	}
-	compiled, values, err := o.compileFor(tx, &doc.Record.Content, to)
+	compiled, values, err := o.compileFor(tx, &doc.Record.Content, &to, from)
 	if err != nil {
 		return RenderedTemplate{}, err
 	}
 	return renderSteps(compiled, values), nil
 }
 
-// renderTarget is for whom and in whose name a template is rendered.
-type renderTarget struct {
-	recipient crm.Recipient
-	sender    uuid.UUID
-}
-
 // readRecipient reads the contact and checks the sender, who is the user unless the request names another. It
 // returns everything that is wrong with the request.
 func (o *Outreach) readRecipient(
 	tx *store.Tx, contact, sender uuid.NullUUID, user uuid.UUID, p *fault.Problems,
-) (to renderTarget, err error) {
-	to.sender = user
+) (to crm.Recipient, from uuid.UUID, err error) {
+	from = user
 	if sender.Valid {
-		to.sender = sender.UUID
+		from = sender.UUID
 	}
-	if !o.identity.Users.Table.Has(tx, to.sender) && !p.Has("user_id") {
+	if !o.identity.Users.Table.Has(tx, from) && !p.Has("user_id") {
 		p.Invalid("user_id", "does not exist")
 	}
 	if contact.Valid {
 		var found bool
-		if to.recipient, found, err = o.crm.Recipients(tx).Read(contact.UUID); err != nil {
-			return to, err
+		if to, found, err = o.crm.Recipients(tx).Read(contact.UUID); err != nil {
+			return to, from, err
 		}
 		if !found && !p.Has("contact_id") {
 			p.Invalid("contact_id", "does not exist")
 		}
 	}
-	return to, p.Err()
+	return to, from, p.Err()
 }
 
 // compileFor compiles the content of a template and returns the values of its tokens.
-func (o *Outreach) compileFor(tx *store.Tx, content *template.Content, to renderTarget) (*template.Compiled, *template.Values, error) {
+func (o *Outreach) compileFor(
+	tx *store.Tx, content *template.Content, to *crm.Recipient, from uuid.UUID,
+) (*template.Compiled, *template.Values, error) {
 	footer, err := o.footers.Of(tx)
 	if err != nil {
 		return nil, nil, err
 	}
 	compiled := template.Compile(content, footer)
-	merge, err := o.NewMerge(tx, compiled, to.sender)
-	if err != nil {
-		return nil, nil, err
-	}
-	values, err := merge.For(&to.recipient)
+	values, err := o.TokenValues(tx, from).For(compiled, to)
 	return compiled, values, err
 }
 
@@ -106,10 +98,12 @@ func renderSteps(c *template.Compiled, v *template.Values) RenderedTemplate {
 	var composer template.Composer
 	for i := range c.Steps {
 		s := &c.Steps[i]
-		message, subject, missing := composer.Compose(nil, s, v)
-		out.Steps[i] = RenderedStep{Index: s.Index, Type: s.Type, Rendered: Rendered{
-			Subject: shape.Text(subject), Message: shape.Text(message), Missing: append([]string{}, missing...),
-		}}
+		out.Steps[i] = RenderedStep{Index: s.Index, Type: s.Type, Rendered: renderStep(&composer, s, v)}
 	}
 	return out
+}
+
+func renderStep(composer *template.Composer, s *template.CompiledStep, v *template.Values) Rendered {
+	message, subject, missing := composer.Compose(s, v)
+	return Rendered{Subject: shape.Text(subject), Message: shape.Text(message), Missing: append([]string{}, missing...)}
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
-	"prospector/internal/template"
 	"prospector/store"
 )
 
@@ -35,30 +34,27 @@ func (o *Outreach) saveVersion(tx *store.Tx, before, t *Template) error {
 	return nil
 }
 
-// storedVersion is a version of a template's content as it is stored.
-type storedVersion struct {
-	isCurrent bool
-	bytes     []byte // the whole record if isCurrent, else the content; valid until the transaction ends
-}
-
-// storedVersion reads a version of the template of a campaign or sequence without decoding it.
-func (o *Outreach) storedVersion(tx *store.Tx, id uuid.UUID, version uint32) (storedVersion, error) {
-	doc, private, err := o.Templates.Table.GetUndecoded(tx, id)
-	if err != nil {
-		return storedVersion{}, o.lostTemplate(id, err)
-	}
-	var state templateState
-	if err := json.Unmarshal(private, &state); err != nil {
-		return storedVersion{}, err
-	}
-	if state.Version == version {
-		return storedVersion{true, doc.JSON}, nil
+// storedVersion returns the JSON of the content of a version of the template of a campaign or sequence: of the whole
+// template if it is the current version. It is valid until the transaction ends.
+func (o *Outreach) storedVersion(tx *store.Tx, id uuid.UUID, version uint32) ([]byte, error) {
+	doc, state, err := o.currentVersion(tx, id)
+	if err != nil || state.Version == version {
+		return doc.JSON, err
 	}
 	saved, err := o.versions.Get(tx, id, version)
 	if err == nil && saved == nil {
 		err = o.lostTemplate(id, fault.ErrNotFound)
 	}
-	return storedVersion{false, saved}, err
+	return saved, err
+}
+
+// currentVersion reads a template that a campaign or sequence has, without decoding it.
+func (o *Outreach) currentVersion(tx *store.Tx, id uuid.UUID) (doc store.Doc[Template], state templateState, err error) {
+	doc, private, err := o.Templates.Table.GetUndecoded(tx, id)
+	if err != nil {
+		return doc, state, o.lostTemplate(id, err)
+	}
+	return doc, state, json.Unmarshal(private, &state)
 }
 
 // lostTemplate returns the error of reading a template that a campaign or sequence has. If there is none, it was lost
@@ -70,23 +66,8 @@ func (o *Outreach) lostTemplate(id uuid.UUID, err error) error {
 	return err
 }
 
-// decodeVersion decodes a version of the template with an id.
-func (o *Outreach) decodeVersion(tx *store.Tx, id uuid.UUID, v storedVersion) (*template.Content, error) {
-	if v.isCurrent {
-		doc, err := o.Templates.Get(tx, id)
-		return &doc.Record.Content, err
-	}
-	c := new(template.Content)
-	return c, json.Unmarshal(v.bytes, c)
-}
-
 // TemplateVersion returns the number of the current version of a template that a campaign or sequence has.
 func (o *Outreach) TemplateVersion(tx *store.Tx, id uuid.UUID) (uint32, error) {
-	_, private, err := o.Templates.Table.GetUndecoded(tx, id)
-	if err != nil {
-		return 0, o.lostTemplate(id, err)
-	}
-	var state templateState
-	err = json.Unmarshal(private, &state)
+	_, state, err := o.currentVersion(tx, id)
 	return state.Version, err
 }

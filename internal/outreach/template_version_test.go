@@ -97,7 +97,8 @@ func (f *fixture) content(tx *store.Tx, id uuid.UUID, version uint32) (*template
 	if err != nil {
 		return nil, err
 	}
-	return f.decodeVersion(tx, id, stored)
+	c := new(template.Content)
+	return c, json.Unmarshal(stored, c)
 }
 
 // contents returns the versions of a template that can be read, as a number and JSON, and the

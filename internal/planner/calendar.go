@@ -123,12 +123,10 @@ func (c *Calendar) IsOpen(t time.Time) bool { return c.opening(t.Unix()).start =
 
 // NextOpen returns the first time from t on at which messages may be sent.
 func (c *Calendar) NextOpen(t time.Time) time.Time {
-	sec := t.Unix()
-	if open := c.opening(sec).start; open != sec {
-		return time.Unix(open, 0).UTC()
-	}
-	return t.UTC()
+	return c.nextOpen(instantOf(t)).time()
 }
+
+func (c *Calendar) nextOpen(m instant) instant { return c.opening(m.unix()).enter(m) }
 
 // openPeriod is a part of one date, in Unix seconds, in which messages may be sent. The next period
 // may follow immediately.
@@ -229,14 +227,8 @@ func (c *Calendar) bounds(sec int64) offsetPeriod {
 
 // isBusiness reports whether a date is a business day and not a holiday.
 func (c *Calendar) isBusiness(d date) bool {
-	if !c.business[d.weekday()] {
-		return false
-	}
-	if len(c.holidays) == 0 {
-		return true
-	}
-	_, holiday := slices.BinarySearch(c.holidays, d)
-	return !holiday
+	_, isHoliday := slices.BinarySearch(c.holidays, d)
+	return c.business[d.weekday()] && !isHoliday
 }
 
 // businessDay returns the n-th business day after a date, or the date itself for 0.

@@ -17,15 +17,10 @@ type Ledger struct {
 	last      instant // time of the last message
 	// days counts the messages of the last two dates, indexed by the parity of the date. Two are
 	// needed because clocks set back at midnight show a date twice.
-	days   [2]dayCount
+	days   [2]Day
 	capped instant    // see LedgerState; the end of the last date whose cap was reached
 	opened instant    // see LedgerState
 	open   openPeriod // the last one found
-}
-
-type dayCount struct {
-	date date
-	sent int
 }
 
 // Slot is a time at which a sender may send a message, and what delayed it.
@@ -72,11 +67,11 @@ func (l *Ledger) Count(at time.Time) { l.count(instantOf(at), 1) }
 
 func (l *Ledger) count(at instant, n int) {
 	d := l.dateOf(at)
-	switch of := &l.days[d&1]; {
-	case of.date == d:
-		of.sent += n
-	case of.date < d || of.sent == 0:
-		*of = dayCount{date: d, sent: n}
+	switch of, number := &l.days[d&1], int(d); {
+	case of.Date == number:
+		of.Sent += n
+	case of.Date < number || of.Sent == 0:
+		*of = Day{number, n}
 	}
 	if l.isFull(d) {
 		l.capped = max(l.capped, instantAt(l.cal.offsetPeriod(at.unix()).endOfDate(d)))
@@ -86,8 +81,8 @@ func (l *Ledger) count(at instant, n int) {
 // Return gives back a slot of the local date of at, whose message could not be sent.
 func (l *Ledger) Return(at time.Time) {
 	d := l.dateOf(instantOf(at))
-	if of := &l.days[d&1]; of.date == d && of.sent > 0 {
-		of.sent--
+	if of := &l.days[d&1]; of.Date == int(d) && of.Sent > 0 {
+		of.Sent--
 	}
 }
 
@@ -97,7 +92,7 @@ func (l *Ledger) IsFull(at time.Time) bool { return l.isFull(l.dateOf(instantOf(
 // isFull reports whether the cap of a date is reached.
 func (l *Ledger) isFull(d date) bool {
 	of := l.days[d&1]
-	return l.cap > 0 && of.date == d && of.sent >= l.cap
+	return l.cap > 0 && of.Date == int(d) && of.Sent >= l.cap
 }
 
 // Next returns the first slot for a message with that due time, if its step has no own hour. Nothing

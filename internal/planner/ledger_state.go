@@ -15,18 +15,11 @@ type Day struct{ Date, Sent int }
 
 // State returns the content of the ledger.
 func (l *Ledger) State() LedgerState {
-	s := LedgerState{Last: l.last.time(), Capped: l.capped.time(), Opened: l.opened.time()}
-	for i, d := range l.days {
-		s.Days[i] = Day{int(d.date), d.sent}
-	}
-	return s
+	return LedgerState{Last: l.last.time(), Capped: l.capped.time(), Opened: l.opened.time(), Days: l.days}
 }
 
 // Restore sets the content of the ledger to that of an earlier ledger of the same sender.
 func (l *Ledger) Restore(s LedgerState) {
-	l.last, l.capped, l.opened = instantOf(s.Last), instantOf(s.Capped), instantOf(s.Opened)
-	for i, d := range s.Days {
-		l.days[i] = dayCount{date(d.Date), d.Sent}
-	}
+	l.last, l.capped, l.opened, l.days = instantOf(s.Last), instantOf(s.Capped), instantOf(s.Opened), s.Days
 	l.sent(l.last, 0) // the cap may have been lowered since
 }

@@ -69,9 +69,8 @@ type step struct {
 	Step
 	position int // in Template.order
 	in       []link
-	out      []int // positions of the targets of its transitions
-	all      bool  // whether any incoming transition has RequireAll
-	own      int   // see Template.Hour
+	all      bool // whether any incoming transition has RequireAll
+	own      int  // see Template.Hour
 }
 
 // AnyHour is the hour of a step that has none of its own.
@@ -112,7 +111,7 @@ func New(steps []Step, transitions []Transition) *Template {
 	}
 	for i := range steps {
 		s := &t.steps[i]
-		s.out, s.own = out[i], AnyHour
+		s.own = AnyHour
 		if len(s.in) == 0 || slices.ContainsFunc(s.in, func(l link) bool { return l.countsInDays() }) {
 			s.own = s.Hour
 		}

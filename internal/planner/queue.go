@@ -20,54 +20,21 @@ func (t *queuedStep) before(other *queuedStep) bool {
 	return t.index < other.index
 }
 
-// queue is a priority queue of steps. Most steps are pushed in order and are only appended to
-// inOrder. The others use a heap.
-type queue struct {
-	inOrder []queuedStep
-	next    int // first element of inOrder that is still queued
-	others  heap
-}
+// queue is a binary heap of steps. It is several times faster than container/heap.
+type queue []queuedStep
 
 // first returns the first step, or nil if the queue is empty. The pointer is valid until the queue
 // changes.
-func (q *queue) first() *queuedStep {
-	switch {
-	case q.next == len(q.inOrder) && len(q.others) == 0:
+func (q queue) first() *queuedStep {
+	if len(q) == 0 {
 		return nil
-	case q.next == len(q.inOrder), len(q.others) > 0 && q.others[0].before(&q.inOrder[q.next]):
-		return &q.others[0]
 	}
-	return &q.inOrder[q.next]
+	return &q[0]
 }
 
-func (q *queue) push(t queuedStep) {
-	n := len(q.inOrder)
-	if n > q.next && t.before(&q.inOrder[n-1]) {
-		q.others.push(t)
-		return
-	}
-	if n == cap(q.inOrder) && q.next > n/2 { // reuse the free space at the front
-		q.inOrder, q.next = q.inOrder[:copy(q.inOrder, q.inOrder[q.next:])], 0
-	}
-	q.inOrder = append(q.inOrder, t)
-}
-
-// pop removes and returns the first step of a queue that is not empty.
-func (q *queue) pop() queuedStep {
-	t := q.first()
-	if len(q.others) > 0 && t == &q.others[0] {
-		return q.others.pop()
-	}
-	q.next++
-	return *t
-}
-
-// heap is a binary heap of steps. It is several times faster than container/heap.
-type heap []queuedStep
-
-func (h *heap) push(x queuedStep) {
-	*h = append(*h, x)
-	items := *h
+func (q *queue) push(x queuedStep) {
+	*q = append(*q, x)
+	items := *q
 	i := len(items) - 1
 	for i > 0 {
 		parent := (i - 1) / 2
@@ -80,11 +47,12 @@ func (h *heap) push(x queuedStep) {
 	items[i] = x
 }
 
-func (h *heap) pop() queuedStep {
-	items := *h
+// pop removes and returns the first step of a queue that is not empty.
+func (q *queue) pop() queuedStep {
+	items := *q
 	first, x := items[0], items[len(items)-1]
 	items = items[:len(items)-1]
-	*h = items
+	*q = items
 	if len(items) == 0 {
 		return first
 	}

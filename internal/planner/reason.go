@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -52,54 +53,46 @@ const (
 
 // reason describes the cause of a due time.
 func (w cause) reason(s *step) string {
-	var buffer [160]byte
-	b := buffer[:0]
-	if w.link == nil {
-		b = append(b, "day "...)
-		b = strconv.AppendInt(b, int64(s.Day), 10)
-		b = append(b, " of the sequence at "...)
-		b = appendHour(b, s.Hour)
-		if w.passed {
-			b = append(b, "; that time has passed, due at once"...)
-		}
-	} else {
-		b = appendFiring(b, w, s)
-		if w.passed {
-			b = append(b, "; that time has passed, due at once"...)
-		}
+	text := fmt.Sprintf("day %d of the sequence at %02d:00", s.Day, s.Hour)
+	if w.link != nil {
+		text = w.firing(s)
 	}
-	return string(w.appendMoves(b))
+	if w.passed {
+		text += "; that time has passed, due at once"
+	}
+	return text + w.moves()
 }
 
-// appendMoves appends why the step is due later than its template says.
-func (w cause) appendMoves(b []byte) []byte {
+// moves returns why the step is due later than its template says.
+func (w cause) moves() (text string) {
 	if s := w.spacing; s.from != 0 {
+		isMixed := s.days.Unit == mixed
+		var distance string
 		switch {
-		case s.days.Unit == mixed:
-			b = append(b, "; as long"...)
-		case s.days.Unit == "" && s.exact == 0:
-			b = append(b, "; right"...)
-		case s.days.Unit == "":
-			b = append(append(b, "; "...), shortDuration(time.Duration(s.exact)*time.Microsecond)...)
+		case isMixed:
+			distance = "as long"
+		case s.days.Unit != "":
+			distance = s.days.text()
+		case s.exact == 0:
+			distance = "right"
 		default:
-			b = appendDelay(append(b, "; "...), s.days)
+			distance = shortDuration(time.Duration(s.exact) * time.Microsecond)
 		}
-		b = append(b, reasonAfterEmail...)
-		b = strconv.AppendInt(b, int64(s.from-1), 10)
+		text = "; " + distance + reasonAfterEmail + strconv.Itoa(s.from-1)
 		if s.isLate {
-			b = append(b, reasonSentLate...)
+			text += reasonSentLate
 		}
-		if s.days.Unit == mixed {
-			b = append(b, reasonAsPlanned...)
+		if isMixed {
+			text += reasonAsPlanned
 		}
 	}
 	if w.moved {
-		b = append(b, reasonMoved...)
+		text += reasonMoved
 	}
 	if w.recipientGap {
-		b = append(b, reasonRecipientGap...)
+		text += reasonRecipientGap
 	}
-	return b
+	return text
 }
 
 // pushedReason adds to the reason of a due time why the step is due later than that. It replaces
@@ -112,56 +105,40 @@ func pushedReason(text string, w cause) string {
 	if last := strings.LastIndex(base, "; "); last >= 0 && strings.Contains(base[last:], reasonAfterEmail) {
 		base = base[:last]
 	}
-	return string(w.appendMoves([]byte(base)))
+	return base + w.moves()
 }
 
-// appendFiring appends what a due time counts from: "1 hour and 2 days after step 0 was due".
-func appendFiring(b []byte, w cause, s *step) []byte {
-	l := w.link
-	began := len(b)
-	for _, d := range [...]Delay{l.Pre, l.Post} {
-		if d.Unit == "" {
-			continue
+// firing returns what a due time counts from: "1 hour and 2 days after step 0 was due".
+func (w cause) firing(s *step) string {
+	var delays []string
+	for _, d := range [...]Delay{w.link.Pre, w.link.Post} {
+		if d.Unit != "" {
+			delays = append(delays, d.text())
 		}
-		if len(b) > began {
-			b = append(b, " and "...)
-		}
-		b = appendDelay(b, d)
 	}
-	if len(b) > began {
-		b = append(b, " after step "...)
-	} else {
-		b = append(b, "when step "...)
+	text := "when step "
+	if len(delays) > 0 {
+		text = strings.Join(delays, " and ") + " after step "
 	}
-	b = strconv.AppendInt(b, int64(l.From), 10)
-	if l.Type == Scheduled {
-		b = append(b, " was due"...)
+	text += strconv.Itoa(w.link.From)
+	if w.link.Type == Scheduled {
+		text += " was due"
 	} else {
-		b = append(b, endings[w.end]...)
+		text += endings[w.end]
 	}
 	if n := len(s.in); s.all && n > 1 {
-		b = append(b, "; the last of the "...)
-		b = strconv.AppendInt(b, int64(n), 10)
-		b = append(b, " transitions it waits for"...)
+		text += fmt.Sprintf("; the last of the %d transitions it waits for", n)
 	}
-	return b
+	return text
 }
 
-func appendDelay(b []byte, d Delay) []byte {
-	b = strconv.AppendInt(b, int64(d.N), 10)
-	b = append(b, ' ')
-	unit := string(d.Unit)
-	if d.Unit == BusinessDays {
-		unit = "business days"
-	}
+// text returns the delay in words: "2 business days".
+func (d Delay) text() string {
+	unit := strings.ReplaceAll(string(d.Unit), "_", " ")
 	if d.N == 1 {
-		unit = unit[:len(unit)-1]
+		unit = strings.TrimSuffix(unit, "s")
 	}
-	return append(b, unit...)
-}
-
-func appendHour(b []byte, h int) []byte {
-	return append(b, byte('0'+h/10), byte('0'+h%10), ':', '0', '0')
+	return strconv.Itoa(d.N) + " " + unit
 }
 
 // shortDuration formats a duration without trailing zeros: 1h, not 1h0m0s.

@@ -23,7 +23,7 @@ func Resume(t *Template, c *Calendar, start time.Time, history []StepHistory, st
 			at = max(at, least)
 		}
 		if f.steps[i].Action == Send {
-			at = f.cal.opening(at.unix()).enter(at)
+			at = f.cal.nextOpen(at)
 		}
 		if at != f.states[i].due {
 			moved = append(moved, Due{Step: i, At: at.time()})

@@ -80,27 +80,6 @@ func (f *scheduling) scheduleAll(scheduled []int, now instant) []int {
 	return scheduled
 }
 
-// scheduleFrom is scheduleAll for the case that only the given steps may have become due. It visits
-// no other steps, except those that follow from them. It uses steps as scratch space.
-func (f *scheduling) scheduleFrom(scheduled, steps []int, now instant) []int {
-	for len(steps) > 0 {
-		first := 0
-		for j := range steps {
-			if f.steps[steps[j]].position < f.steps[steps[first]].position {
-				first = j
-			}
-		}
-		i := steps[first]
-		steps[first] = steps[len(steps)-1]
-		steps = steps[:len(steps)-1]
-		if f.scheduleStep(i, now) {
-			scheduled = append(scheduled, i)
-			steps = append(steps, f.steps[i].out...)
-		}
-	}
-	return scheduled
-}
-
 // scheduleStep schedules a step that has no due time yet, if its transitions allow it.
 func (f *scheduling) scheduleStep(i int, now instant) bool {
 	s := &f.states[i]
@@ -112,7 +91,7 @@ func (f *scheduling) scheduleStep(i int, now instant) bool {
 		return false
 	}
 	if f.steps[i].Action == Send {
-		open := f.cal.opening(due.unix()).enter(due)
+		open := f.cal.nextOpen(due)
 		why.moved = open != due
 		due, why = f.keepDistance(i, open, why)
 	}

@@ -64,7 +64,6 @@ type simulation struct {
 	prioritized mailQueue // messages of prioritized campaigns
 	others      mailQueue // other messages
 	scheduled   []int     // scratch space: steps scheduled at one instant
-	following   []int     // scratch space: steps that may be scheduled
 }
 
 // run is the state of one sequence in a simulation.
@@ -96,11 +95,15 @@ func Simulate(ctx context.Context, l *Ledger, now time.Time, sequences []Sequenc
 		ledger: *l, now: instantOf(now), clock: instantOf(now),
 		sequences: sequences, runs: make([]run, len(sequences)),
 	}
-	if err := s.begin(ctx); err != nil {
-		return nil, err
+	for i := range sequences {
+		if err := turn.Continue(ctx); err != nil {
+			return nil, err
+		}
+		s.prepare(i)
+		s.enter(i)
 	}
-	for n := 0; s.step(); n++ {
-		if err := ended(ctx, n); err != nil {
+	for s.step() {
+		if err := turn.Continue(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -121,51 +124,14 @@ func (t *Template) Ended(step int, h StepHistory) Planned {
 	return p
 }
 
-// ended returns the error of a context that has ended. It looks at every 256th call.
-func ended(ctx context.Context, n int) error {
-	if n%256 != 0 {
-		return nil
-	}
-	turn.Pause(ctx)
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	default:
-		return nil
-	}
-}
-
-func (s *simulation) begin(ctx context.Context) error {
-	steps, planned := 0, 0
-	for i := range s.sequences {
-		n := len(s.sequences[i].Template.steps)
-		if steps += n; !s.sequences[i].InBackground {
-			planned += n
-		}
-	}
-	states, plans := make([]state, steps), make([]Planned, planned)
-	s.overs.inOrder = make([]queuedStep, 0, 2*len(s.runs))
-	s.others.onTime.inOrder = make([]queuedStep, 0, 2*len(s.runs))
-	for i := range s.sequences {
-		if err := ended(ctx, i); err != nil {
-			return err
-		}
-		n := len(s.sequences[i].Template.steps)
-		s.prepare(i, states[:n:n])
-		states = states[n:]
-		if !s.sequences[i].InBackground {
-			s.runs[i].plan, plans = plans[:n:n], plans[n:]
-		}
-		s.enter(i)
-	}
-	return nil
-}
-
 // prepare sets up the run of a sequence.
-func (s *simulation) prepare(i int, states []state) {
+func (s *simulation) prepare(i int) {
 	sequence, r := &s.sequences[i], &s.runs[i]
 	t := sequence.Template
-	r.scheduling = scheduling{Template: t, cal: s.ledger.cal, start: instantOf(sequence.Start), states: states}
+	r.scheduling = scheduling{Template: t, cal: s.ledger.cal, start: instantOf(sequence.Start), states: make([]state, len(t.steps))}
+	if !sequence.InBackground {
+		r.plan = make([]Planned, len(t.steps))
+	}
 	r.end, r.queued, r.notBefore = instantOf(sequence.End), -1, instantOf(sequence.NotBefore)
 	if i > 0 && s.runs[i-1].Template == t {
 		r.reasons, r.planned = s.runs[i-1].reasons, s.runs[i-1].planned
@@ -198,8 +164,7 @@ func (s *simulation) enter(i int) {
 			s.plan(i, j)
 		}
 	}
-	s.scheduled = r.scheduleAll(s.scheduled[:0], max(s.now, r.start))
-	s.planScheduled(i)
+	s.schedule(i, max(s.now, r.start))
 }
 
 // step processes the next event. Tasks and skipped steps that end at an instant come before the
@@ -234,7 +199,6 @@ func (s *simulation) send(m queuedStep, at slot) {
 	s.ledger.take(at)
 	s.clock, state.ended, r.queued = at.at, at.at, -1
 	r.waiting--
-	s.following = append(s.following[:0], r.steps[m.step].out...)
 	s.scheduleNext(m.sequence)
 }
 
@@ -247,11 +211,11 @@ func (s *simulation) endMail(i, first int, waited delayReasons) {
 		if !r.isWaiting(step) {
 			continue
 		}
-		why := delayReasons(0)
+		delays := delayReasons(0)
 		if step == first {
-			why = waited
+			delays = waited
 		}
-		s.recordDue(i, step, Skip, CampaignEnds, s.reasonIfPlanned(i, step, why, reasonCampaignEnds))
+		s.recordDue(i, step, Skip, CampaignEnds, delays, reasonCampaignEnds)
 	}
 }
 
@@ -263,7 +227,7 @@ func (s *simulation) finish() bool {
 		return false
 	}
 	i := first.sequence
-	s.clock, s.following = first.due, s.following[:0]
+	s.clock = first.due
 	r := &s.runs[i]
 	for next := first; next != nil && next.sequence == i && next.due == s.clock; next = s.overs.first() {
 		step := s.overs.pop().step
@@ -274,7 +238,6 @@ func (s *simulation) finish() bool {
 		if r.steps[step].Action == Send {
 			r.waiting--
 		}
-		s.following = append(s.following, r.steps[step].out...)
 	}
 	s.scheduleNext(i)
 	return true
@@ -299,14 +262,12 @@ func (s *simulation) isSkippedNow(i, step int) bool {
 	return true
 }
 
-// scheduleNext schedules and plans the steps in s.following that have become due, after a step has
-// ended.
+// scheduleNext schedules and plans what follows after a step has ended.
 func (s *simulation) scheduleNext(i int) {
 	if s.runs[i].waiting > 0 {
 		s.runs[i].pushAll()
 	}
-	s.scheduled = s.runs[i].scheduleFrom(s.scheduled[:0], s.following, s.clock)
-	s.planScheduled(i)
+	s.schedule(i, s.clock)
 }
 
 // pushAll does what Push does.
@@ -316,8 +277,10 @@ func (r *run) pushAll() {
 	}
 }
 
-func (s *simulation) planScheduled(i int) {
+// schedule schedules and plans every step that can be.
+func (s *simulation) schedule(i int, now instant) {
 	r := &s.runs[i]
+	s.scheduled = r.scheduleAll(s.scheduled[:0], now)
 	for _, step := range s.scheduled {
 		if r.steps[step].Action == Send {
 			r.waiting++
@@ -342,7 +305,7 @@ func (s *simulation) plan(i, step int) {
 	case isMail && sequence.SkipMail == "" && r.stuck != Skip:
 		return
 	case r.endsBy(over) || isMail && r.stuck == Skip:
-		s.recordDue(i, step, Skip, CampaignEnds, s.reasonIfPlanned(i, step, 0, reasonCampaignEnds))
+		s.recordDue(i, step, Skip, CampaignEnds, 0, reasonCampaignEnds)
 	case isMail:
 		s.skip(i, step, MailSkipped, "; "+sequence.SkipMail)
 	default:
@@ -353,7 +316,7 @@ func (s *simulation) plan(i, step int) {
 		if !sequence.AwaitsTasks {
 			s.overs.push(r.queuedStep(over, i, step))
 		}
-		s.recordDue(i, step, Task, NotSkipped, s.reasonIfPlanned(i, step, 0, ""))
+		s.recordDue(i, step, Task, NotSkipped, 0, "")
 	}
 }
 
@@ -362,26 +325,22 @@ func (s *simulation) skip(i, step int, why SkipCause, also string) {
 	r := &s.runs[i]
 	r.states[step].end = Skipped
 	s.overs.push(r.queuedStep(max(r.states[step].due, s.clock), i, step))
-	s.recordDue(i, step, Skip, why, s.reasonIfPlanned(i, step, 0, also))
+	s.recordDue(i, step, Skip, why, 0, also)
 }
 
-// recordDue records the plan of a step at its due time.
-func (s *simulation) recordDue(i, step int, action Action, why SkipCause, reason string) {
-	r := &s.runs[i]
-	r.record(Planned{Step: step, Action: action, At: r.states[step].due.time(), Why: why, Reason: reason})
+// recordDue records the plan of a step at its due time, with what delays it and a suffix of its reason.
+func (s *simulation) recordDue(i, step int, action Action, why SkipCause, waited delayReasons, also string) {
+	if r := &s.runs[i]; r.plan != nil {
+		r.plan[step] = Planned{
+			Step: step, Action: action, At: r.states[step].due.time(), Why: why, Reason: s.reason(i, step, waited, also),
+		}
+	}
 }
 
 func (r *run) record(p Planned) {
 	if r.plan != nil {
 		r.plan[p.Step] = p
 	}
-}
-
-func (s *simulation) reasonIfPlanned(i, step int, waited delayReasons, also string) string {
-	if s.runs[i].plan == nil {
-		return ""
-	}
-	return s.reason(i, step, waited, also)
 }
 
 // reason returns the reason of the due time of a step, what delayed it, and a suffix.

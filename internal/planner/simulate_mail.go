@@ -1,6 +1,9 @@
 package planner
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // mailQueue has the messages of a sender in the order in which they are sent: by due time, as long as
 // the caps of days suffice. Messages that did not fit into a day wait in one queue for each own hour,
@@ -32,7 +35,7 @@ func (s *simulation) queueMessage(i int) {
 		return
 	case sequence.Withheld != nil && sequence.Withheld[next] == Hold:
 		r.stuck = Hold
-		s.recordDue(i, next, Hold, ValueMissing, s.reasonIfPlanned(i, next, 0, reasonMissing))
+		s.recordDue(i, next, Hold, ValueMissing, 0, reasonMissing)
 		return
 	case sequence.Withheld != nil && sequence.Withheld[next] == Skip:
 		s.skip(i, next, ValueMissing, reasonMissing)
@@ -98,7 +101,7 @@ func (s *simulation) overflow(m *mailQueue) {
 	for head := s.head(&m.onTime); head != nil && head.due < s.ledger.capped; head = s.head(&m.onTime) {
 		h := s.runs[head.sequence].steps[head.step].own + 1
 		q := &m.overflow[h]
-		if q.inOrder == nil {
+		if !slices.Contains(m.hours, h) {
 			m.hours = append(m.hours, h)
 		}
 		q.push(m.onTime.pop())
@@ -133,7 +136,7 @@ func (s *simulation) close(sequence int) {
 		p := Planned{Step: i, Action: Skip, Why: NeverDue, Reason: "never due"}
 		if r.states[i].isDecided() {
 			if r.stuck != Hold || r.endsBy(r.states[i].due) {
-				s.recordDue(sequence, i, Skip, CampaignEnds, s.reason(sequence, i, 0, reasonCampaignEnds))
+				s.recordDue(sequence, i, Skip, CampaignEnds, 0, reasonCampaignEnds)
 				continue
 			}
 			p = Planned{Step: i, Action: Hold, Why: BehindHeld, Reason: "waits for an earlier email, which is held"}

@@ -83,7 +83,7 @@ func (p *plannedTimes) plan(f *scheduling, i int, at instant, by *link) {
 	step := plannedStep{at: at, base: at, day: dateOf(local), link: by, anchor: i}
 	step.clock = local - int64(step.day)*day
 	if f.steps[i].Action == Send {
-		step.at = f.cal.opening(at.unix()).enter(at)
+		step.at = f.cal.nextOpen(at)
 	}
 	step.date = f.cal.dateOf(step.at)
 	if by != nil && by.countsInDays() {
@@ -143,7 +143,7 @@ type spacing struct {
 // are planned before it. If that is later than at, why is changed to say so.
 func (f *scheduling) keepDistance(i int, at instant, why cause) (instant, cause) {
 	if at < f.notBefore {
-		at, why.recipientGap = f.cal.opening(f.notBefore.unix()).enter(f.notBefore), true
+		at, why.recipientGap = f.cal.nextOpen(f.notBefore), true
 	}
 	for other := range f.steps {
 		from := &f.states[other]
@@ -167,7 +167,7 @@ func (f *scheduling) keepDistance(i int, at instant, why cause) (instant, cause)
 		if least <= at {
 			continue
 		}
-		if open := f.cal.opening(least.unix()).enter(least); open > at {
+		if open := f.cal.nextOpen(least); open > at {
 			distance.from = f.steps[other].Index + 1
 			distance.isLate = isSent && f.planned.rank[other] < f.planned.rank[i]
 			at, why.moved, why.spacing = open, open != least, distance

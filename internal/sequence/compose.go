@@ -20,7 +20,7 @@ func (r *sequenceRun) compose(i int, from *sender) (email composition, missing [
 	if err != nil {
 		return email, nil, err
 	}
-	values, err := r.x.values(c, from, &r.recipient)
+	values, err := from.tokens.For(c, &r.recipient)
 	if err != nil {
 		return email, nil, err
 	}
@@ -37,8 +37,7 @@ func (r *sequenceRun) compose(i int, from *sender) (email composition, missing [
 		return email, nil, err
 	}
 	email.composer = thread.Composer(c)
-	body, subject, missing := email.composer.Compose(nil, step, values)
-	email.subject, email.body = subject, string(body)
+	email.body, email.subject, missing = email.composer.Compose(step, values)
 	return email, missingTokens(missing), nil
 }
 

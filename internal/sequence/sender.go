@@ -7,21 +7,19 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
-	"prospector/internal/crm"
 	"prospector/internal/fault"
 	"prospector/internal/identity"
 	"prospector/internal/mail"
 	"prospector/internal/outreach"
 	"prospector/internal/planner"
 	"prospector/internal/shape"
-	"prospector/internal/template"
 )
 
 // sender is the owner of campaigns, who sends their emails.
 type sender struct {
 	user       *identity.User // nil if the campaign was created without a user
 	address    mail.Address
-	merges     map[*template.Compiled]*outreach.Merge
+	tokens     *outreach.TokenValues
 	ledger     *planner.Ledger
 	hasChanged bool // since it was loaded
 
@@ -34,7 +32,7 @@ func (x *engineTx) sender(id uuid.UUID) (*sender, error) {
 	if s := x.senders[id]; s != nil {
 		return s, nil
 	}
-	s := &sender{merges: map[*template.Compiled]*outreach.Merge{}}
+	s := &sender{tokens: x.engine.outreach.TokenValues(x.tx, id)}
 	doc, err := x.engine.identity.Users.Get(x.tx, id)
 	switch {
 	case err == nil:
@@ -49,23 +47,6 @@ func (x *engineTx) sender(id uuid.UUID) (*sender, error) {
 	}
 	x.senders[id] = s
 	return s, nil
-}
-
-// values returns the values of a template's tokens for messages from a sender to a recipient. They
-// are valid until the next call.
-func (x *engineTx) values(c *template.Compiled, from *sender, to *crm.Recipient) (_ *template.Values, err error) {
-	merge := from.merges[c]
-	if merge == nil {
-		var user uuid.UUID
-		if from.user != nil {
-			user = from.user.ID
-		}
-		if merge, err = x.engine.outreach.NewMerge(x.tx, c, user); err != nil {
-			return nil, err
-		}
-		from.merges[c] = merge
-	}
-	return merge.For(to)
 }
 
 // storedLedger is what is stored of a sender: planner.LedgerState, and how the mail server has treated

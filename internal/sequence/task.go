@@ -39,7 +39,7 @@ func (r *sequenceRun) createTask(i int) error {
 		return err
 	}
 	step := c.Step(h.StepIndex)
-	values, err := r.x.values(c, from, &r.recipient)
+	values, err := from.tokens.For(c, &r.recipient)
 	if err != nil {
 		return err
 	}
@@ -68,10 +68,10 @@ func taskTitle(s *template.CompiledStep, v *template.Values, to *crm.Recipient) 
 
 // taskNotes returns the texts of a step as the contact would see them, and its gift.
 func taskNotes(s *template.CompiledStep, v *template.Values) string {
-	message, subject, _ := new(template.Composer).Compose(nil, s, v)
+	message, subject, _ := new(template.Composer).Compose(s, v)
 	var parts []string
 	for _, part := range []struct{ label, text string }{
-		{"Subject: ", subject}, {"", string(message)}, {"Gift: ", string(s.GiftID)},
+		{"Subject: ", subject}, {"", message}, {"Gift: ", string(s.GiftID)},
 	} {
 		if part.text != "" {
 			parts = append(parts, part.label+part.text)

@@ -66,52 +66,33 @@ func (c *Compiled) IsOnlyEmail() bool {
 // Step returns the step with an index, or nil.
 func (c *Compiled) Step(index int) *CompiledStep { return c.byIndex[index] }
 
-// Fill returns copies of the steps in which the tokens that have a value in v are already replaced.
-// Use it to render many messages that share these values, such as those of one sender.
-func (c *Compiled) Fill(v *Values) []CompiledStep {
-	steps := slices.Clone(c.Steps)
-	for i := range steps {
-		s := &steps[i]
-		s.title, s.subject = s.title.fill(v.subject), s.subject.fill(v.subject)
-		s.message = s.message.fill(v.message)
-		if s.footer != nil {
-			s.footer = s.footer.fill(v.message)
-		}
-	}
-	return steps
-}
-
 // TaskTitle renders the title of the step's Task. It is empty if the step has no title.
 func (s *CompiledStep) TaskTitle(v *Values) string {
-	title, _ := s.title.render(nil, PlainText, v.subject, nil)
-	if strings.TrimSpace(string(title)) == "" {
+	title, _ := s.title.render(v.subject, nil)
+	if strings.TrimSpace(title) == "" {
 		return ""
 	}
-	return string(title)
+	return title
 }
 
 // MissingSubject is reported among the missing values of a first email that has no subject.
 const MissingSubject = "subject"
 
-// AppendMessage appends the message of the step to b, with the footer if it needs one, and the names
-// of tokens without a value or fallback to missing. hasSubject is whether the email's subject, which the caller composed before, is not
-// empty.
-func (s *CompiledStep) AppendMessage(
-	b []byte, f Form, v *Values, hasSubject bool, missing []string,
-) ([]byte, []string) {
-	start := len(b)
-	b, missing = s.message.render(b, f, v.message, missing)
+// renderMessage returns the message of the step, with the footer if it needs one, and appends the names
+// of tokens without a value or fallback to missing. hasSubject is whether the email's subject is not empty.
+func (s *CompiledStep) renderMessage(v *Values, hasSubject bool, missing []string) (string, []string) {
+	message, missing := s.message.render(v.message, missing)
 	if s.footer != nil {
-		b = s.footer.append(b, start, f, v.message)
+		message = s.footer.appendTo(message, v.message)
 	}
 	if s.Type == AutoEmail && !hasSubject {
 		missing = append(missing, MissingSubject)
 	}
-	return b, missing
+	return message, missing
 }
 
-// AppendMissing appends the names of the tokens in the subject and the message of the step that have
-// neither a value nor a fallback.
-func (s *CompiledStep) AppendMissing(v *Values, missing []string) []string {
-	return s.message.appendMissing(v.message, s.subject.appendMissing(v.subject, missing))
+// Missing returns the names of the tokens in the subject and the message of the step that have neither a
+// value nor a fallback.
+func (s *CompiledStep) Missing(v *Values) []string {
+	return s.message.appendMissing(v.message, s.subject.appendMissing(v.subject, nil))
 }

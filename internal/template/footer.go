@@ -1,5 +1,7 @@
 package template
 
+import "strings"
+
 // footer is the organization's footer, which is added to automatic emails that do not contain the
 // unsubscribe link themselves.
 type footer struct {
@@ -20,52 +22,33 @@ func (p *parser) footer(s string) *footer {
 	return f
 }
 
-// fill is text.fill for the whole footer.
-func (f *footer) fill(v []formatted) *footer {
-	filled := &footer{link: f.link.fill(v)}
-	for _, line := range f.lines {
-		filled.lines = append(filled.lines, footerLine{line.text.fill(v), line.hasLink})
-	}
-	return filled
-}
-
-var newline = format("\n")
-
-// append appends the footer to a message that starts at start in b. A line in which a token has
-// neither a value nor a fallback is left out.
-func (f *footer) append(b []byte, start int, form Form, v []formatted) []byte {
-	var buf [4]string
-	hasLink, hasLine := false, false
+// appendTo appends the footer to a message. A line in which a token has neither a value nor a fallback is
+// left out.
+func (f *footer) appendTo(message string, values []string) string {
+	b := []byte(message)
 	breaks := 2 // before the next line
-	if len(b) == start {
+	if message == "" {
 		breaks = 0
 	}
-	for i := range f.lines {
-		line := &f.lines[i]
-		if len(line.text) == 0 {
-			if hasLine {
-				breaks++
-			}
-			continue
+	add := func(line string) {
+		b = append(append(b, strings.Repeat("\n", breaks)...), line...)
+		breaks = 1
+	}
+	hasLink, hasLine := false, false
+	for _, l := range f.lines {
+		line, missing := l.render(values, nil)
+		switch {
+		case len(missing) > 0:
+		case len(l.text) > 0:
+			add(line)
+			hasLine, hasLink = true, hasLink || l.hasLink
+		case hasLine:
+			breaks++
 		}
-		end := len(b)
-		b = appendBreaks(b, form, breaks)
-		var missing []string
-		if b, missing = line.render(b, form, v, buf[:0]); len(missing) > 0 {
-			b = b[:end]
-			continue
-		}
-		breaks, hasLine, hasLink = 1, true, hasLink || line.hasLink
 	}
 	if !hasLink {
-		b, _ = f.link.render(appendBreaks(b, form, breaks), form, v, buf[:0])
+		link, _ := f.link.render(values, nil)
+		add(link)
 	}
-	return b
-}
-
-func appendBreaks(b []byte, form Form, n int) []byte {
-	for range n {
-		b = append(b, newline[form]...)
-	}
-	return b
+	return string(b)
 }

@@ -1,7 +1,6 @@
 package template
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -41,19 +40,12 @@ func TestFooter(t *testing.T) {
 			for i, token := range compiled.Tokens {
 				values.Set(i, value(token.Name()))
 			}
-			for name, steps := range map[string][]CompiledStep{"compiled": compiled.Steps, "filled": compiled.Fill(values)} {
-				b, missing := steps[0].AppendMessage([]byte("before "), PlainText, values, true, nil)
-				if string(b) != "before "+c.want || len(missing) > 0 {
-					t.Errorf("%s: %q, missing %v; want %q", name, b, missing, c.want)
-				}
-				var decoded string
-				b, _ = steps[0].AppendMessage([]byte(`"`), JSONString, values, true, nil)
-				if err := json.Unmarshal(append(b, '"'), &decoded); err != nil || decoded != c.want {
-					t.Errorf("%s: as JSON %s (%v)", name, b, err)
-				}
-				if b, _ := steps[1].AppendMessage(nil, PlainText, values, true, nil); string(b) != "Call" {
-					t.Errorf("a Task has the footer: %q", b)
-				}
+			message, missing := compiled.Steps[0].renderMessage(values, true, nil)
+			if message != c.want || len(missing) > 0 {
+				t.Errorf("%q, missing %v; want %q", message, missing, c.want)
+			}
+			if message, _ := compiled.Steps[1].renderMessage(values, true, nil); message != "Call" {
+				t.Errorf("a Task has the footer: %q", message)
 			}
 		})
 	}

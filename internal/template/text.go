@@ -11,14 +11,14 @@ type text []textPart
 
 // textPart is a piece of literal text or, if that is empty, a token.
 type textPart struct {
-	literal     formatted
+	literal     string
 	token       int // its position among the tokens of the template
 	name        string
-	fallback    formatted
+	fallback    string
 	hasFallback bool // a fallback can be empty
 }
 
-func (p *textPart) isToken() bool { return p.literal == formatted{} }
+func (p *textPart) isToken() bool { return p.literal == "" }
 
 // parser parses the texts of a template and collects their distinct tokens.
 type parser struct {
@@ -37,7 +37,7 @@ func (p *parser) text(s string, blocks map[string]Block) (t text) {
 		case piece.kind == blockPiece && isBlock:
 			t = append(t, p.text(string(block.Content), nil)...)
 		default:
-			t = append(t, textPart{literal: format(piece.raw)})
+			t = append(t, textPart{literal: piece.raw})
 		}
 	}
 	return t
@@ -54,7 +54,7 @@ func (p *parser) token(inner string) textPart {
 		}
 		p.positions[name] = position
 	}
-	return textPart{token: position, name: name, fallback: format(fallback), hasFallback: hasFallback}
+	return textPart{token: position, name: name, fallback: fallback, hasFallback: hasFallback}
 }
 
 // has reports whether a token is in the text.
@@ -65,8 +65,8 @@ func (t text) has(name string) bool {
 // trimEnd removes white space at the end, if the text ends with a literal.
 func (t text) trimEnd() text {
 	for last := len(t) - 1; last >= 0 && !t[last].isToken(); last-- {
-		if end := strings.TrimRight(t[last].literal[PlainText], " \t\r\n"); end != "" {
-			return append(slices.Clip(t[:last]), textPart{literal: format(end)})
+		if end := strings.TrimRight(t[last].literal, " \t\r\n"); end != "" {
+			return append(slices.Clip(t[:last]), textPart{literal: end})
 		}
 		t = t[:last]
 	}
@@ -81,60 +81,40 @@ func (t text) lines() []text {
 			lines[len(lines)-1] = append(lines[len(lines)-1], part)
 			continue
 		}
-		for i, line := range strings.Split(part.literal[PlainText], "\n") {
+		for i, line := range strings.Split(part.literal, "\n") {
 			if i > 0 {
 				lines = append(lines, nil)
 			}
 			if line = strings.TrimSuffix(line, "\r"); line != "" {
-				lines[len(lines)-1] = append(lines[len(lines)-1], textPart{literal: format(line)})
+				lines[len(lines)-1] = append(lines[len(lines)-1], textPart{literal: line})
 			}
 		}
 	}
 	return lines
 }
 
-// fill returns the text with the tokens replaced that have a value, and adjacent literals joined.
-func (t text) fill(v []formatted) (filled text) {
-	for _, part := range t {
-		if part.isToken() {
-			part.literal = v[part.token]
-		}
-		last := len(filled) - 1
-		if last < 0 || part.isToken() || filled[last].isToken() {
-			filled = append(filled, part)
-			continue
-		}
-		for f := range part.literal {
-			filled[last].literal[f] += part.literal[f]
-		}
-	}
-	return filled
-}
-
-// render appends the text to b. Tokens without a value render as their fallback. The names of those
-// that have no fallback are appended to missing, each once.
-func (t text) render(b []byte, f Form, v []formatted, missing []string) ([]byte, []string) {
+// render returns the text with the values of its tokens. Tokens without a value render as their
+// fallback. The names of those that have no fallback are appended to missing, each once.
+func (t text) render(values, missing []string) (string, []string) {
+	var b strings.Builder
 	for i := range t {
-		part := &t[i]
-		switch {
-		case part.literal[f] != "":
-			b = append(b, part.literal[f]...)
-		case v[part.token][f] != "":
-			b = append(b, v[part.token][f]...)
-		case part.hasFallback:
-			b = append(b, part.fallback[f]...)
-		case !slices.Contains(missing, part.name):
-			missing = append(missing, part.name)
+		switch p := &t[i]; {
+		case !p.isToken():
+			b.WriteString(p.literal)
+		case values[p.token] != "":
+			b.WriteString(values[p.token])
+		case p.hasFallback:
+			b.WriteString(p.fallback)
 		}
 	}
-	return b, missing
+	return b.String(), t.appendMissing(values, missing)
 }
 
-// appendMissing appends what render appends to missing, without rendering anything.
-func (t text) appendMissing(v []formatted, missing []string) []string {
+// appendMissing appends the names of the tokens that have neither a value nor a fallback, each once.
+func (t text) appendMissing(values, missing []string) []string {
 	for i := range t {
 		p := &t[i]
-		if p.isToken() && v[p.token][PlainText] == "" && !p.hasFallback && !slices.Contains(missing, p.name) {
+		if p.isToken() && values[p.token] == "" && !p.hasFallback && !slices.Contains(missing, p.name) {
 			missing = append(missing, p.name)
 		}
 	}

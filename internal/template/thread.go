@@ -1,6 +1,7 @@
 package template
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -35,7 +36,7 @@ func (t *Thread) Restart() { t.MessageIDs = nil }
 
 // Composer returns a composer for the next email of the sequence.
 func (t *Thread) Composer(c *Compiled) *Composer {
-	next := &Composer{subject: []byte(t.Subject), started: len(t.MessageIDs) > 0}
+	next := &Composer{subject: t.Subject, started: len(t.MessageIDs) > 0}
 	for _, index := range t.Unsent {
 		if step := c.Step(index); step != nil { // a newer content may lack it
 			next.unsent = append(next.unsent, step)
@@ -50,7 +51,7 @@ func (t *Thread) Add(c *Composer, messageID string) (references []string) {
 	if c.isReply {
 		references = t.MessageIDs
 	}
-	*t = Thread{Subject: string(c.subject), MessageIDs: append(slices.Clip(references), messageID)}
+	*t = Thread{Subject: c.subject, MessageIDs: append(slices.Clip(references), messageID)}
 	return references
 }
 
@@ -96,11 +97,9 @@ func (t *Thread) MarkQueued(step int, messageID string) {
 }
 
 // Composer renders emails to one contact in the order in which they are sent, and decides the
-// thread of each. The zero value starts without a thread and writes plain text.
+// thread of each. The zero value starts without a thread.
 type Composer struct {
-	Form Form
-
-	subject []byte          // of the current thread
+	subject string          // of the current thread
 	started bool            // an email of the current thread was sent or is being sent
 	unsent  []*CompiledStep // see Thread.Unsent
 	isReply bool            // the email composed last is a reply
@@ -110,52 +109,45 @@ type Composer struct {
 // reply to it.
 func (c *Composer) NotReceived() { c.started = false }
 
-// Compose renders a step: it appends the message to b, and returns the subject and the names of
-// tokens without a value or fallback. For an email, it also makes that email's thread the current one.
-func (c *Composer) Compose(b []byte, s *CompiledStep, v *Values) (message []byte, subject string, missing []string) {
-	line, missing := c.AppendSubject(nil, s, v, nil)
-	message, missing = s.AppendMessage(b, c.Form, v, len(line) > 0, missing)
-	return message, string(line), missing
+// Compose renders a step. It returns the message, the subject and the names of tokens without a value or
+// fallback, for a Task also of those in the title. For an email, it makes that email's thread the current one.
+func (c *Composer) Compose(s *CompiledStep, v *Values) (message, subject string, missing []string) {
+	if s.Type == AutoEmail {
+		subject, missing = c.startOrReply(s, v)
+	} else {
+		missing = s.title.appendMissing(v.subject, nil)
+		subject, missing = s.subject.render(v.subject, missing)
+	}
+	message, missing = s.renderMessage(v, subject != "", missing)
+	return message, subject, missing
 }
 
-// AppendSubject appends the subject of a step to b, and the names of tokens without a value to
-// missing. For an email, it also makes that email's thread the current one. For a Task it
-// also reports what is missing in the title.
-func (c *Composer) AppendSubject(b []byte, s *CompiledStep, v *Values, missing []string) ([]byte, []string) {
-	if s.Type != AutoEmail {
-		_, missing = s.title.render(b, c.Form, v.subject, missing)
-		return s.subject.render(b, c.Form, v.subject, missing)
-	}
-	start := len(b)
-	b, missing = c.appendNewSubject(b, s, v, missing)
-	hasNewSubject := len(b) > start
-	c.isReply = !hasNewSubject && c.started
+// startOrReply returns the subject of an email, and makes its thread the current one.
+func (c *Composer) startOrReply(s *CompiledStep, v *Values) (subject string, missing []string) {
+	subject, missing = c.newSubject(s, v)
+	c.isReply = subject == "" && c.started
 	if c.isReply {
-		return appendReply(b, c.subject), missing
+		return replySubject(c.subject), missing
 	}
-	if !hasNewSubject {
-		b = append(b, c.subject...)
-	}
-	c.subject, c.started, c.unsent = b[start:], true, nil
-	return b, missing
+	c.subject, c.started, c.unsent = cmp.Or(subject, c.subject), true, nil
+	return c.subject, missing
 }
 
-// appendNewSubject appends the subject of the thread that an email starts: its own subject, else
-// the last subject among the unsent emails. It appends nothing if there is none.
-func (c *Composer) appendNewSubject(b []byte, s *CompiledStep, v *Values, missing []string) ([]byte, []string) {
-	start := len(b)
-	b, missing = s.subject.render(b, c.Form, v.subject, missing)
-	for i := len(c.unsent) - 1; i >= 0 && len(b) == start; i-- {
-		b, missing = c.unsent[i].subject.render(b, c.Form, v.subject, missing)
+// newSubject returns the subject of the thread that an email starts: its own subject, else the last
+// subject among the unsent emails. It is empty if there is none.
+func (c *Composer) newSubject(s *CompiledStep, v *Values) (subject string, missing []string) {
+	subject, missing = s.subject.render(v.subject, nil)
+	for i := len(c.unsent) - 1; i >= 0 && subject == ""; i-- {
+		subject, missing = c.unsent[i].subject.render(v.subject, missing)
 	}
-	return b, missing
+	return subject, missing
 }
 
-// appendReply appends the subject of a reply to an email with a subject.
-func appendReply(b, subject []byte) []byte {
+// replySubject returns the subject of a reply to an email with a subject.
+func replySubject(subject string) string {
 	const re = "Re: "
-	if len(subject) > 0 && (len(subject) < len(re) || !strings.EqualFold(string(subject[:len(re)]), re)) {
-		b = append(b, re...)
+	if subject == "" || len(subject) >= len(re) && strings.EqualFold(subject[:len(re)], re) {
+		return subject
 	}
-	return append(b, subject...)
+	return re + subject
 }

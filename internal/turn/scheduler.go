@@ -132,6 +132,12 @@ func (w *Work) Pause(ctx context.Context) {
 // Pause calls Pause of the work of the context, if there is one.
 func Pause(ctx context.Context) { Of(ctx).Pause(ctx) }
 
+// Continue calls Pause, and returns the error of a context that has ended.
+func Continue(ctx context.Context) error {
+	Pause(ctx)
+	return ctx.Err()
+}
+
 // Queue makes the next Pause wait for a permit at once, for work that is known to be long.
 func (w *Work) Queue() {
 	if w != nil {
