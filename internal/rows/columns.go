@@ -115,7 +115,8 @@ func NewColumns[T targeting](t *Reader, mapping map[string]string, how Writing, 
 		keys = keysOf(sample[0].Object)
 	}
 	if c.plain = isOwnExport(keys); c.plain {
-		fields.Targets = joined(fields.Targets, fields.Exported)
+		fields.Targets = maps.Clone(fields.Targets)
+		maps.Copy(fields.Targets, fields.Exported)
 	}
 	for name, target := range fields.Targets {
 		t := target.target()

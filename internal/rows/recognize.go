@@ -57,7 +57,7 @@ func namesOf[T targeting](fields Fields[T]) *names {
 			n.add(strings.TrimPrefix(field, shape.CustomPrefix), field, 2)
 		}
 	}
-	for field, list := range headersOf(fields.Entity) {
+	for field, list := range knownHeaders()[fields.Entity] {
 		if !n.fields[field] {
 			continue
 		}
