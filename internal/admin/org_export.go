@@ -98,7 +98,7 @@ func (x *exporter) run() error {
 	if unknown := x.tx.Undeclared(portions); len(unknown) > 0 {
 		return fmt.Errorf("the organization has data that exports do not know: %s", strings.Join(unknown, ", "))
 	}
-	portions = slices.DeleteFunc(portions, func(p store.Portion) bool { return p.Left != "" })
+	portions = slices.DeleteFunc(portions, func(p store.Portion) bool { return p.WhyLeft != "" })
 	for i := range portions {
 		if portions[i].Table != nil && x.isListed(portions[i].Name()) {
 			x.total += x.tx.RecordCount(portions[i].Name())
