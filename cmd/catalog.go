@@ -56,6 +56,8 @@ func catalogCommand() *cobra.Command {
 }
 
 func catalogImportCommand() *cobra.Command {
+	var shared admin.CatalogInput
+	var rejects string
 	c := &cobra.Command{
 		Use: "import", Short: "Import companies and people", Args: noArgs,
 		Long: "Import companies, people or both from files, or one of them from standard input with -. A file is CSV with a header,\n" +
@@ -68,7 +70,7 @@ func catalogImportCommand() *cobra.Command {
 		Example: `  prospector catalog import --companies companies.csv.gz --people people.jsonl --map "Company name=name"`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			result := catalogImported{Problems: []catalogProblem{}, Warnings: []string{}}
-			files, err := catalogFiles(c, &result)
+			files, err := catalogFiles(c, shared, rejects, &result)
 			if err != nil {
 				return err
 			}
@@ -84,12 +86,13 @@ func catalogImportCommand() *cobra.Command {
 	c.Flags().String(admin.Companies, "", "`file` of companies")
 	c.Flags().String(admin.People, "", "`file` of people")
 	c.Flags().StringArray("map", nil, "`column=field`: import a column with another name as this field (repeatable)")
-	c.Flags().Bool("dry-run", false, "count what an import would do, and write nothing")
-	c.Flags().String("locale", "", "how numbers and dates are written, such as de, en-GB or fr (default: decided by column)")
-	readingFlags(c)
-	c.Flags().String("on-bad-value", "", "`drop_value` leaves out a value that cannot be read, skip_row skips its row (default drop_value)")
-	c.Flags().String("rejects", "", "write the skipped rows to this `file`, as CSV with a column that says why; two files\nget the names of their entities")
-	_ = c.RegisterFlagCompletionFunc("on-bad-value", cobra.FixedCompletions(badValueChoices, cobra.ShellCompDirectiveNoFileComp))
+	c.Flags().BoolVar(&shared.DryRun, "dry-run", false, "count what an import would do, and write nothing")
+	c.Flags().StringVar(&shared.Locale, "locale", "", "how numbers and dates are written, such as de, en-GB or fr (default: decided by column)")
+	readingFlags(c, &shared.Encoding, &shared.Sheet)
+	choiceFlag(c, &shared.OnBadValue, "on-bad-value", "",
+		"`drop_value` leaves out a value that cannot be read, skip_row skips its row (default drop_value)", badValueChoices...)
+	c.Flags().StringVar(&rejects, "rejects", "",
+		"write the skipped rows to this `file`, as CSV with a column that says why; two files\nget the names of their entities")
 	return c
 }
 
@@ -97,22 +100,9 @@ func catalogImportCommand() *cobra.Command {
 var badValueChoices = []string{"drop_value", "skip_row"}
 
 // catalogFiles opens the files of the command line. Companies come first, so people find their employers.
-func catalogFiles(c *cobra.Command, result *catalogImported) ([]catalogFile, error) {
+func catalogFiles(c *cobra.Command, shared admin.CatalogInput, rejects string, result *catalogImported) ([]catalogFile, error) {
 	renamed, err := mapping(c)
 	if err != nil {
-		return nil, err
-	}
-	var shared admin.CatalogInput
-	var rejects string
-	for name, into := range map[string]*string{"locale": &shared.Locale, "encoding": &shared.Encoding, "sheet": &shared.Sheet, "on-bad-value": &shared.OnBadValue, "rejects": &rejects} {
-		if *into, err = c.Flags().GetString(name); err != nil {
-			return nil, err
-		}
-	}
-	if err := checkChoice("on-bad-value", shared.OnBadValue, badValueChoices...); err != nil {
-		return nil, err
-	}
-	if shared.DryRun, err = c.Flags().GetBool("dry-run"); err != nil {
 		return nil, err
 	}
 	shared.Rejects = rejects != ""

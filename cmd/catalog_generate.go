@@ -53,11 +53,7 @@ func catalogStatsCommand() *cobra.Command {
 			"not appear in Previews.",
 		Example: "  prospector catalog stats",
 		RunE: func(c *cobra.Command, _ []string) error {
-			stats, err := run(c, admin.CatalogStats, struct{}{})
-			if err != nil {
-				return err
-			}
-			return show(c, stats, func(w io.Writer) { showStats(w, stats) })
+			return runAndShow(c, admin.CatalogStats, struct{}{}, showStats)
 		},
 	}
 }

@@ -41,6 +41,15 @@ func run[In, Out any](c *cobra.Command, op admin.Operation[In, Out], in In) (Out
 	return runFile(c, op, in, nil, 0)
 }
 
+// runAndShow runs an operation and shows its output.
+func runAndShow[In, Out any](c *cobra.Command, op admin.Operation[In, Out], in In, text func(w io.Writer, out Out)) error {
+	out, err := run(c, op, in)
+	if err != nil {
+		return err
+	}
+	return show(c, out, func(w io.Writer) { text(w, out) })
+}
+
 // runFile is run for an operation on a file.
 func runFile[In, Out any](c *cobra.Command, op admin.Operation[In, Out], in In, file io.Reader, size int) (out Out, err error) {
 	cfg, err := loadConfig(c)

@@ -12,8 +12,9 @@ import (
 )
 
 func eraseCommand() *cobra.Command {
+	var in admin.EraseInput
 	c := &cobra.Command{
-		Use: "erase", Short: "Erase a person everywhere but in backups", Args: noArgs,
+		Use: "erase", Short: "Erase a person everywhere but in backups", Args: noArgs, PreRunE: requires("org", "email"),
 		Long: "Erase the person with an email address from an organization and from the catalog: contacts, sequences, messages, the\n" +
 			"trash, members of Previews, stored answers, webhook events, and mentions of the address and the full name in other\n" +
 			"records. The command lists fields that may still tell something about the person. A keyed hash of each address of the\n" +
@@ -24,28 +25,12 @@ func eraseCommand() *cobra.Command {
 			"the server and run 'prospector compact'. Several erasures at the same time wait for one another.",
 		Example: `  prospector erase --org "Acme Sales" --email hank@globex.example --yes`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			org, err := required(c, "org")
-			if err != nil {
-				return err
-			}
-			email, err := required(c, "email")
-			if err != nil {
-				return err
-			}
-			reason, err := c.Flags().GetString("reason")
-			if err != nil {
-				return err
-			}
-			yes, err := c.Flags().GetBool("yes")
-			if err != nil {
-				return err
-			}
-			done, err := run(c, admin.Erase, admin.EraseInput{Org: org, Email: email, Reason: reason, Confirmed: yes})
+			done, err := run(c, admin.Erase, in)
 			if err != nil {
 				return err
 			}
 			compacted := false
-			if yes {
+			if in.Confirmed {
 				cfg, err := loadConfig(c)
 				if err != nil {
 					return err
@@ -56,7 +41,7 @@ func eraseCommand() *cobra.Command {
 			}
 			return show(c, done, func(w io.Writer) {
 				verb := "Would erase"
-				if yes {
+				if in.Confirmed {
 					verb = "Erased"
 				}
 				var counts []string
@@ -71,7 +56,7 @@ func eraseCommand() *cobra.Command {
 					fmt.Fprintf(w, "Left: %d more fields\n", done.LeftOmitted)
 				}
 				switch {
-				case !yes:
+				case !in.Confirmed:
 					fmt.Fprintln(w, "Nothing was changed. Confirm with --yes.")
 				case !compacted:
 					fmt.Fprintln(w, "Free pages of the store file may still have deleted bytes. Stop the server and run 'prospector compact'.")
@@ -79,10 +64,10 @@ func eraseCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().String("org", "", "id or `name` of the organization")
-	c.Flags().String("email", "", "`address` of the person")
-	c.Flags().String("reason", "", "why the person is erased; the operation keeps it as `text`")
-	c.Flags().Bool("yes", false, "erase; without it, only count")
+	orgFlag(c, &in.Org)
+	c.Flags().StringVar(&in.Email, "email", "", "`address` of the person")
+	c.Flags().StringVar(&in.Reason, "reason", "", "why the person is erased; the operation keeps it as `text`")
+	c.Flags().BoolVar(&in.Confirmed, "yes", false, "erase; without it, only count")
 	return c
 }
 

@@ -48,17 +48,22 @@ func importCommandOf(entity string, matches []string, example string) *cobra.Com
 	} else {
 		long += "The file needs a column email or domain, and may have a column reason. Existing suppressions stay unchanged."
 	}
+	in := admin.ImportInput{Options: admin.ImportOptions{Entity: entity, Mapping: map[string]shape.Text{}}}
+	var rejects string
 	c := &cobra.Command{
-		Use: entity + " FILE", Short: "Import " + entity, Args: oneArg("the file, or - for standard input"),
+		Use: entity + " FILE", Short: "Import " + entity, Args: oneArg("the file, or - for standard input"), PreRunE: requires("org"),
 		Long: long, Example: example,
 		RunE: func(c *cobra.Command, args []string) error {
-			in, err := importInput(c, entity, matches)
+			fields, err := mapping(c)
 			if err != nil {
 				return err
 			}
+			for column, field := range fields {
+				in.Options.Mapping[column] = shape.Text(field)
+			}
 			var to *admin.Target
-			if path, _ := c.Flags().GetString("rejects"); path != "" {
-				target, err := newTarget(c, path)
+			if rejects != "" {
+				target, err := newTarget(c, rejects)
 				if err != nil {
 					return err
 				}
@@ -82,33 +87,46 @@ func importCommandOf(entity string, matches []string, example string) *cobra.Com
 			return showImport(c, entity, result)
 		},
 	}
-	c.Flags().String("org", "", "id or `name` of the organization")
-	c.Flags().StringArray("map", nil, "`column=field`: import a column as this field, or leave it out with column= (repeatable)")
-	c.Flags().Bool("dry-run", false, "count and report, but write nothing")
-	c.Flags().String("locale", "", "how numbers and dates are written, as a language `tag` such as de or en-GB; the default is to decide by column")
-	c.Flags().String("date-order", "", "what dates such as 03/04/2025 begin with: `dmy` (the day) or mdy (the month); the default is to decide by column")
-	readingFlags(c)
-	c.Flags().String("on-bad-value", dropValue, "what happens when an optional value cannot be read: "+dropValue+" or "+skipRow)
-	c.Flags().String("rejects", "", "write the skipped rows, and why they were skipped, to this CSV `file`")
-	if matches != nil {
-		c.Flags().String("match-on", "auto", "the `field` by which a row finds the record that it updates: "+strings.Join(matches, ", "))
-		_ = c.RegisterFlagCompletionFunc("match-on", cobra.FixedCompletions(matches, cobra.ShellCompDirectiveNoFileComp))
-		c.Flags().String("id-system", "", "the `system` whose ids external_id and account_external_id are: "+strings.Join(idSystems, ", ")+" (default: by the column)")
-		_ = c.RegisterFlagCompletionFunc("id-system", cobra.FixedCompletions(idSystems, cobra.ShellCompDirectiveNoFileComp))
-		c.Flags().StringSlice("create-missing", nil, "create what a row names and does not exist: "+strings.Join(creatable(entity), ", "))
-		for _, choice := range choicesOf(entity) {
-			c.Flags().String(choice.flag, choice.values[0], choice.usage+": "+strings.Join(choice.values, ", "))
-			_ = c.RegisterFlagCompletionFunc(choice.flag, cobra.FixedCompletions(choice.values, cobra.ShellCompDirectiveNoFileComp))
-		}
-		c.Flags().StringArray("tag", nil, "`name` of a tag that every imported record gets (repeatable)")
-	}
+	c.Flags().StringVar(&rejects, "rejects", "", "write the skipped rows, and why they were skipped, to this CSV `file`")
+	importFlags(c, &in, matches)
 	return c
 }
 
+// importFlags adds the flags of an import. matches are the values of --match-on, of which suppressions have none.
+func importFlags(c *cobra.Command, in *admin.ImportInput, matches []string) {
+	o := &in.Options
+	orgFlag(c, &in.Org)
+	c.Flags().StringArray("map", nil, "`column=field`: import a column as this field, or leave it out with column= (repeatable)")
+	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "count and report, but write nothing")
+	c.Flags().StringVar((*string)(&o.Locale), "locale", "", "how numbers and dates are written, as a language `tag` such as de or en-GB; the default is to decide by column")
+	choiceFlag(c, (*string)(&o.DateOrder), "date-order", "",
+		"what dates such as 03/04/2025 begin with: `dmy` (the day) or mdy (the month); the default is to decide by column", "dmy", "mdy")
+	readingFlags(c, (*string)(&o.Encoding), (*string)(&o.Sheet))
+	choiceFlag(c, &o.OnBadValue, "on-bad-value", "drop_value",
+		"what happens when an optional value cannot be read: drop_value or skip_row", badValueChoices...)
+	if matches == nil {
+		return
+	}
+	creatable := []string{"tags"}
+	if o.Entity == "contacts" {
+		creatable = append(creatable, "accounts")
+		choiceFlag(c, &o.OptOuts, "opt-outs", "keep", "whether rows can take opt-outs back: keep, replace", "keep", "replace")
+	}
+	choiceFlag(c, (*string)(&o.MatchOn), "match-on", "auto", "the `field` by which a row finds the record that it updates: "+strings.Join(matches, ", "), matches...)
+	choiceFlag(c, (*string)(&o.IDSystem), "id-system", "",
+		"the `system` whose ids external_id and account_external_id are: "+strings.Join(idSystems, ", ")+" (default: by the column)", idSystems...)
+	choiceFlag(c, &o.OnExisting, "on-existing", "overwrite",
+		"what a row does to a record that it finds: overwrite, fill_empty, skip", "overwrite", "fill_empty", "skip")
+	choiceFlag(c, &o.ExistingTags, "existing-tags", "add", "what becomes of the tags of a record that a row finds: add, replace", "add", "replace")
+	c.Flags().StringSliceVar(&o.CreateMissing, "create-missing", nil, "create what a row names and does not exist: "+strings.Join(creatable, ", "))
+	limitFlag(c, "create-missing", creatable)
+	c.Flags().StringArrayVar(&o.Tags, "tag", nil, "`name` of a tag that every imported record gets (repeatable)")
+}
+
 // readingFlags adds the flags that say how a file is read.
-func readingFlags(c *cobra.Command) {
-	c.Flags().String("encoding", "", "the `encoding` of the file: "+strings.Join(rows.Encodings(), ", ")+"; the default is to detect it")
-	c.Flags().String("sheet", "", "the `name` of the sheet of a spreadsheet; the default is the first visible one")
+func readingFlags(c *cobra.Command, encoding, sheet *string) {
+	c.Flags().StringVar(encoding, "encoding", "", "the `encoding` of the file: "+strings.Join(rows.Encodings(), ", ")+"; the default is to detect it")
+	c.Flags().StringVar(sheet, "sheet", "", "the `name` of the sheet of a spreadsheet; the default is the first visible one")
 	_ = c.RegisterFlagCompletionFunc("encoding", cobra.FixedCompletions(rows.Encodings(), cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -118,14 +136,6 @@ func readAs(encoding string) string {
 		return ""
 	}
 	return "; read as " + encoding
-}
-
-// kept says how many opt-outs stay although rows say otherwise.
-func kept(optOuts int) string {
-	if optOuts == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", %d opt-outs kept", optOuts)
 }
 
 // some says how many rows are something, if any are.
@@ -157,98 +167,6 @@ func asked(questions []rows.Question) error {
 		all = append(all, one)
 	}
 	return errors.New("nothing was imported: " + strings.Join(all, "; "))
-}
-
-// The values of --on-bad-value.
-const (
-	dropValue = "drop_value"
-	skipRow   = "skip_row"
-)
-
-// choice is a flag that says how rows change records that exist. Its first value is the default.
-type choice struct {
-	flag, usage string
-	values      []string
-	option      func(*admin.ImportOptions) *string
-}
-
-// choicesOf returns the flags for an entity.
-func choicesOf(entity string) []choice {
-	choices := []choice{
-		{"on-existing", "what a row does to a record that it finds", []string{"overwrite", "fill_empty", "skip"}, func(o *admin.ImportOptions) *string { return &o.OnExisting }},
-		{"existing-tags", "what becomes of the tags of a record that a row finds", []string{"add", "replace"}, func(o *admin.ImportOptions) *string { return &o.ExistingTags }},
-	}
-	if entity == "contacts" {
-		choices = append(choices, choice{"opt-outs", "whether rows can take opt-outs back", []string{"keep", "replace"}, func(o *admin.ImportOptions) *string { return &o.OptOuts }})
-	}
-	return choices
-}
-
-// creatable returns the values of --create-missing.
-func creatable(entity string) []string {
-	if entity == "contacts" {
-		return []string{"tags", "accounts"}
-	}
-	return []string{"tags"}
-}
-
-// importInput returns what the flags ask for.
-func importInput(c *cobra.Command, entity string, matches []string) (in admin.ImportInput, err error) {
-	if in.Org, err = required(c, "org"); err != nil {
-		return in, err
-	}
-	fields, err := mapping(c)
-	if err != nil {
-		return in, err
-	}
-	o := &in.Options
-	o.Entity, o.Mapping = entity, map[string]shape.Text{}
-	for column, field := range fields {
-		o.Mapping[column] = shape.Text(field)
-	}
-	flags := c.Flags()
-	o.DryRun, _ = flags.GetBool("dry-run")
-	locale, _ := flags.GetString("locale")
-	o.Locale = shape.Text(locale)
-	encoding, _ := flags.GetString("encoding")
-	sheet, _ := flags.GetString("sheet")
-	order, _ := flags.GetString("date-order")
-	o.DateOrder = shape.Text(order)
-	if order != "" {
-		if err := checkChoice("date-order", order, "dmy", "mdy"); err != nil {
-			return in, err
-		}
-	}
-	o.Encoding, o.Sheet = shape.Text(encoding), shape.Text(sheet)
-	o.OnBadValue, _ = flags.GetString("on-bad-value")
-	if err := checkChoice("on-bad-value", o.OnBadValue, dropValue, skipRow); err != nil || matches == nil {
-		return in, err
-	}
-	match, _ := flags.GetString("match-on")
-	o.MatchOn = shape.Text(match)
-	if err := checkChoice("match-on", match, matches...); err != nil {
-		return in, err
-	}
-	for _, choice := range choicesOf(entity) {
-		value, _ := flags.GetString(choice.flag)
-		if err := checkChoice(choice.flag, value, choice.values...); err != nil {
-			return in, err
-		}
-		*choice.option(o) = value
-	}
-	system, _ := flags.GetString("id-system")
-	o.IDSystem = shape.Text(system)
-	if err := checkChoice("id-system", system, idSystems...); err != nil {
-		return in, err
-	}
-	o.Tags, _ = flags.GetStringArray("tag")
-	o.CreateMissing, _ = flags.GetStringSlice("create-missing")
-	for _, kind := range o.CreateMissing {
-		if err := checkChoice("create-missing", kind, creatable(entity)...); err != nil {
-			return in, err
-		}
-	}
-	return in, nil
 }
 
 // mapping returns the fields that --map maps columns to, "" for a column to leave out.
@@ -321,13 +239,6 @@ func standardInput() io.ReadCloser {
 	return reader
 }
 
-func unchanged(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", %d unchanged", n)
-}
-
 // showChanges prints what an import would change in records that exist, with one sample of each field.
 func showChanges(w io.Writer, changes []rows.ChangedField) {
 	for _, c := range changes {
@@ -362,7 +273,8 @@ func showImport(c *cobra.Command, entity string, r admin.ImportResult) error {
 			done = "Would import"
 		}
 		fmt.Fprintf(w, "%s %s: %d added, %d updated%s, %d skipped, %d values dropped%s%s%s%s\n",
-			done, entity, r.Added, r.Updated, unchanged(r.Unchanged), r.Skipped, r.ValuesDropped, kept(r.OptOutsKept), some(r.Erased, "erased"), some(r.Suppressed, "suppressed"), readAs(r.Encoding))
+			done, entity, r.Added, r.Updated, some(r.Unchanged, "unchanged"), r.Skipped, r.ValuesDropped,
+			some(r.OptOutsKept, "opt-outs kept"), some(r.Erased, "erased"), some(r.Suppressed, "suppressed"), readAs(r.Encoding))
 		if r.DryRun {
 			showChanges(w, r.Changes)
 		}

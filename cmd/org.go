@@ -14,22 +14,19 @@ import (
 )
 
 func orgCommand() *cobra.Command {
-	create := &cobra.Command{
-		Use: "create", Short: "Create an organization", Args: noArgs,
+	return group("org", "Manage organizations", orgCreateCommand(), orgListCommand(), orgSetCommand(), orgExportCommand(), orgImportCommand(), orgDeleteCommand())
+}
+
+func orgCreateCommand() *cobra.Command {
+	var in admin.Input
+	c := &cobra.Command{
+		Use: "create", Short: "Create an organization", Args: noArgs, PreRunE: requires("name"),
 		Example: `  prospector org create --name "Acme Sales" --time-zone Europe/Berlin`,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if _, err := required(c, "name"); err != nil {
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if in.Fields, err = givenFields(c, "name", "time-zone"); err != nil {
 				return err
 			}
-			fields, err := givenFields(c, "name", "time-zone")
-			if err != nil {
-				return err
-			}
-			org, err := run(c, admin.CreateOrg, admin.Input{Fields: fields})
-			if err != nil {
-				return err
-			}
-			return show(c, org, func(w io.Writer) {
+			return runAndShow(c, admin.CreateOrg, in, func(w io.Writer, org identity.Organization) {
 				fmt.Fprintf(w, "Created organization %q, %s\n", org.Name, org.ID)
 				all, err := run(c, admin.ListOrgs, admin.Input{})
 				same := slices.DeleteFunc(all.Organizations, func(o identity.Organization) bool { return o.Name != org.Name })
@@ -39,67 +36,58 @@ func orgCommand() *cobra.Command {
 			})
 		},
 	}
-	create.Flags().String("name", "", "`name` of the organization")
-	create.Flags().String("time-zone", "", "IANA time `zone` (default UTC)")
+	c.Flags().String("name", "", "`name` of the organization")
+	c.Flags().String("time-zone", "", "IANA time `zone` (default UTC)")
+	return c
+}
 
-	list := &cobra.Command{
+func orgListCommand() *cobra.Command {
+	var in admin.Input
+	c := &cobra.Command{
 		Use: "list", Short: "List organizations", Args: noArgs,
 		Example: "  prospector org list --json",
 		RunE: func(c *cobra.Command, _ []string) error {
-			org, err := c.Flags().GetString("org")
-			if err != nil {
-				return err
-			}
-			result, err := run(c, admin.ListOrgs, admin.Input{Org: org})
-			if err != nil {
-				return err
-			}
-			return show(c, result, func(w io.Writer) {
-				table(w, "ID\tNAME\tCREATED", result.Organizations, func(o identity.Organization) []any {
+			return runAndShow(c, admin.ListOrgs, in, func(w io.Writer, list admin.OrgList) {
+				table(w, "ID\tNAME\tCREATED", list.Organizations, func(o identity.Organization) []any {
 					return []any{o.ID, o.Name, o.CreatedAt}
 				})
 			})
 		},
 	}
-	list.Flags().String("org", "", "list only the organization with this id or `name`")
+	c.Flags().StringVar(&in.Org, "org", "", "list only the organization with this id or `name`")
+	return c
+}
 
-	set := &cobra.Command{
-		Use: "set", Short: "Set limits and settings of an organization", Args: noArgs,
+func orgSetCommand() *cobra.Command {
+	var in admin.Input
+	c := &cobra.Command{
+		Use: "set", Short: "Set limits and settings of an organization", Args: noArgs, PreRunE: requires("org"),
 		Example: `  prospector org set --org "Acme Sales" --rate-limit 600 --accounts-per-month unlimited`,
-		RunE: func(c *cobra.Command, _ []string) error {
-			org, err := required(c, "org")
-			if err != nil {
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if in.Fields, err = changedSettings(c); err != nil {
 				return err
 			}
-			fields, err := changedSettings(c)
-			if err != nil {
-				return err
-			}
-			result, err := run(c, admin.SetOrg, admin.Input{Org: org, Fields: fields})
-			if err != nil {
-				return err
-			}
-			return show(c, result, func(w io.Writer) {
-				fmt.Fprintf(w, "Changed organization %q, %s\n", result.Name, result.ID)
-				if len(result.UsersOutside) > 0 {
+			return runAndShow(c, admin.SetOrg, in, func(w io.Writer, org admin.ChangedOrg) {
+				fmt.Fprintf(w, "Changed organization %q, %s\n", org.Name, org.ID)
+				if len(org.UsersOutside) > 0 {
 					fmt.Fprintf(w, "Warning: the addresses of these users are outside %s. They cannot own a campaign until you change them, and those that they own are held:\n",
-						strings.Join(result.SenderDomains, ", "))
+						strings.Join(org.SenderDomains, ", "))
 				}
-				for _, u := range result.UsersOutside {
+				for _, u := range org.UsersOutside {
 					fmt.Fprintf(w, "  %s %s\n", u.ID, escapeControls(u.Email))
 				}
 			})
 		},
 	}
-	set.Flags().String("org", "", "id or `name` of the organization")
-	set.Flags().String("accounts-per-month", "", "accounts that Imports may create per month: a `number` or unlimited")
-	set.Flags().String("contacts-per-month", "", "contacts that Imports may create per month: a `number` or unlimited")
-	set.Flags().String("rate-limit", "", "requests per minute: a `number`, 0 for no limit, or default")
-	set.Flags().String("time-zone", "", "IANA time `zone`")
-	set.Flags().String("billing-mode", "", "platform or usage_based")
-	set.Flags().StringArray("sender-domain", nil,
+	orgFlag(c, &in.Org)
+	c.Flags().String("accounts-per-month", "", "accounts that Imports may create per month: a `number` or unlimited")
+	c.Flags().String("contacts-per-month", "", "contacts that Imports may create per month: a `number` or unlimited")
+	c.Flags().String("rate-limit", "", "requests per minute: a `number`, 0 for no limit, or default")
+	c.Flags().String("time-zone", "", "IANA time `zone`")
+	c.Flags().String("billing-mode", "", "platform or usage_based")
+	c.Flags().StringArray("sender-domain", nil,
 		"`domain` that the email addresses of users can have; repeat it for several, any removes the restriction")
-	return group("org", "Manage organizations", create, list, set, orgExportCommand(), orgImportCommand(), orgDeleteCommand())
+	return c
 }
 
 // changedSettings returns the settings whose flags were set, as fields of a request body.

@@ -11,8 +11,9 @@ import (
 )
 
 func orgExportCommand() *cobra.Command {
+	var in admin.ExportInput
 	c := &cobra.Command{
-		Use: "export FILE", Short: "Export everything that an organization has", Args: oneArg("the file to write"),
+		Use: "export FILE", Short: "Export everything that an organization has", Args: oneArg("the file to write"), PreRunE: requires("org"),
 		Long: "Export a snapshot of an organization to a new file, which 'prospector org import' reads. It has one JSON object per\n" +
 			"line, such as {\"entity\": \"contacts\", \"record\": {...}, \"names\": {...}}: each record as the API returns it, and what\n" +
 			"else belongs to the organization, such as its history. A FILE that ends in .gz is packed. API keys, passwords,\n" +
@@ -20,19 +21,12 @@ func orgExportCommand() *cobra.Command {
 			"unsubscribe links. With --hold, the organization sends nothing any more, because it is going to continue elsewhere.",
 		Example: "  prospector org export --org \"Acme Sales\" acme.jsonl.gz\n  prospector org export --org \"Acme Sales\" --hold acme.jsonl.gz",
 		RunE: func(c *cobra.Command, args []string) error {
-			org, err := required(c, "org")
-			if err != nil {
-				return err
-			}
 			to, err := newTarget(c, args[0])
 			if err != nil {
 				return err
 			}
 			defer to.Drop()
-			in := admin.ExportInput{Org: org, Gzip: strings.HasSuffix(args[0], ".gz")}
-			if in.Hold, err = c.Flags().GetBool("hold"); err != nil {
-				return err
-			}
+			in.Gzip = strings.HasSuffix(args[0], ".gz")
 			e, err := run(c, admin.ExportOrg, in)
 			if err != nil {
 				return err
@@ -55,8 +49,8 @@ func orgExportCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().String("org", "", "id or `name` of the organization")
-	c.Flags().Bool("hold", false, "hold its campaigns, because it moves to another installation")
+	orgFlag(c, &in.Org)
+	c.Flags().BoolVar(&in.Hold, "hold", false, "hold its campaigns, because it moves to another installation")
 	return c
 }
 
@@ -92,27 +86,23 @@ func orgImportCommand() *cobra.Command {
 }
 
 func orgDeleteCommand() *cobra.Command {
+	var in admin.Input
+	var isConfirmed bool
 	c := &cobra.Command{
-		Use: "delete", Short: "Delete an organization and all its data", Args: noArgs,
+		Use: "delete", Short: "Delete an organization and all its data", Args: noArgs, PreRunE: requires("org"),
 		Long: "Delete an organization with all its records, users and keys. This cannot be undone. Use 'prospector org export' to\n" +
 			"keep a copy.",
 		Example: `  prospector org delete --org "Acme Sales" --yes`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			org, err := required(c, "org")
-			if err != nil {
-				return err
+			if !isConfirmed {
+				return usage("org delete permanently deletes all data of %q; confirm with --yes", in.Org)
 			}
-			if yes, err := c.Flags().GetBool("yes"); err != nil || !yes {
-				return usage("org delete permanently deletes all data of %q; confirm with --yes", org)
-			}
-			done, err := run(c, admin.DeleteOrg, admin.Input{Org: org})
-			if err != nil {
-				return err
-			}
-			return show(c, done, func(w io.Writer) { fmt.Fprintf(w, "Deleted organization %q with %d records\n", org, done.Records) })
+			return runAndShow(c, admin.DeleteOrg, in, func(w io.Writer, done admin.RecordCount) {
+				fmt.Fprintf(w, "Deleted organization %q with %d records\n", in.Org, done.Records)
+			})
 		},
 	}
-	c.Flags().String("org", "", "id or `name` of the organization")
-	c.Flags().Bool("yes", false, "confirm that all data is deleted")
+	orgFlag(c, &in.Org)
+	c.Flags().BoolVar(&isConfirmed, "yes", false, "confirm that all data is deleted")
 	return c
 }

@@ -16,11 +16,9 @@ func reindexCommand() *cobra.Command {
 			"You rarely need this: missing and damaged indexes are rebuilt automatically.",
 		Example: "  prospector reindex",
 		RunE: func(c *cobra.Command, _ []string) error {
-			result, err := run(c, admin.Reindex, struct{}{})
-			if err != nil {
-				return err
-			}
-			return show(c, result, func(w io.Writer) { fmt.Fprintf(w, "Indexed %d records\n", result.Records) })
+			return runAndShow(c, admin.Reindex, struct{}{}, func(w io.Writer, done admin.RecordCount) {
+				fmt.Fprintf(w, "Indexed %d records\n", done.Records)
+			})
 		},
 	}
 }

@@ -101,15 +101,6 @@ func resumeCommand() *cobra.Command {
 			"with --overdue send, their recipients receive them again.",
 		Example: "  prospector resume --dry-run\n  prospector resume --overdue skip",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := checkChoice("overdue", in.Overdue, "send", "skip"); err != nil {
-				return err
-			}
-			if err := checkChoice("captured", in.Captured, "restart", "keep"); err != nil {
-				return err
-			}
-			if err := checkChoice("unknown", in.Unknown, "sent", "retry", "keep"); err != nil {
-				return err
-			}
 			r, err := run(c, admin.Resume, in)
 			if err == nil {
 				err = show(c, r, func(w io.Writer) { printResumed(w, r, in.DryRun) })
@@ -120,9 +111,12 @@ func resumeCommand() *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().StringVar(&in.Overdue, "overdue", "", "what becomes of steps whose time has passed: send or skip; required if there are any")
-	c.Flags().StringVar(&in.Captured, "captured", "", "what becomes of captured messages: restart or keep; required if there are any and messages are sent now")
-	c.Flags().StringVar(&in.Unknown, "unknown", "", "what becomes of messages that the mail server did not confirm: sent, retry or keep; required if campaigns are held because of them")
+	choiceFlag(c, &in.Overdue, "overdue", "", "what becomes of steps whose time has passed: send or skip; required if there are any", "send", "skip")
+	choiceFlag(c, &in.Captured, "captured", "",
+		"what becomes of captured messages: restart or keep; required if there are any and messages are sent now", "restart", "keep")
+	choiceFlag(c, &in.Unknown, "unknown", "",
+		"what becomes of messages that the mail server did not confirm: sent, retry or keep; required if campaigns are held because of them",
+		"sent", "retry", "keep")
 	c.Flags().StringVar(&in.Org, "org", "", "id or `name` of the only organization whose campaigns are released")
 	c.Flags().BoolVar(&in.DryRun, "dry-run", false, "only print what would happen")
 	return c

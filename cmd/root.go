@@ -16,7 +16,6 @@ import (
 	"syscall"
 	"text/tabwriter"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -35,9 +34,9 @@ type usageError struct{ error }
 
 func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// checkChoice returns an error if the value of a flag is neither empty nor one of the choices.
-func checkChoice(flag, value string, choices ...string) error {
-	if value == "" || slices.Contains(choices, value) {
+// checkChoice returns an error if the value of a flag is not one of the choices.
+func checkChoice(flag, value string, choices []string) error {
+	if slices.Contains(choices, value) {
 		return nil
 	}
 	return usage("--%s: %q is not one of: %s", flag, value, strings.Join(choices, ", "))
@@ -72,6 +71,7 @@ func rootCommand() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(helpCommand())
 	root.SilenceErrors, root.SilenceUsage = true, true
+	root.PersistentPreRunE = checkChoices
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage("%v (see '%s --help')", err, c.CommandPath())
 	})
@@ -145,19 +145,6 @@ func oneArg(what string) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-// required returns the value of a flag that must be set.
-func required(c *cobra.Command, flag string) (string, error) {
-	v, err := c.Flags().GetString(flag)
-	switch {
-	case err != nil:
-	case v == "":
-		err = usage("%srequires --%s", nameOf(c), flag)
-	case !utf8.ValidString(v):
-		err = usage("--%s is not valid UTF-8", flag)
-	}
-	return v, err
 }
 
 // show prints the result of a command, as JSON or with text. In a text, control characters other than line

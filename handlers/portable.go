@@ -4,5 +4,5 @@ import "prospector/store"
 
 // Portions returns what exports of an organization leave out.
 func (a *API) Portions() []store.Portion {
-	return []store.Portion{{Table: a.responses.table, Left: "answers to requests are repeated for a day"}}
+	return []store.Portion{{Table: a.responses.table, WhyLeft: "answers to requests are repeated for a day"}}
 }

@@ -23,8 +23,10 @@ type Portion struct {
 	Parts   *Parts
 	Sets    *Sets
 	Counter Counter
-	// Left is why exports leave it out. It is empty for what they take along.
-	Left string
+	// WhyLeft is why exports leave it out. It is empty for what they take along.
+	WhyLeft string
+	// Personal says what erasures find in it. Tables of lists need none, because the tags of their types say it.
+	Personal Personal
 
 	// Secret says that the private parts of records are left out.
 	Secret bool
@@ -32,13 +34,25 @@ type Portion struct {
 	RenameRow func(r *shape.Renaming, rec any) error
 	// RowID returns the id of a record whose id was made of others. Nil means that the id is renamed like any other.
 	RowID func(rec any) uuid.UUID
-	// Taken is called for a renamed record that has a global key of another organization. It removes the key.
-	Taken func(rec any)
+	// DropKey is called for a renamed record that has a global key of another organization. It removes the key.
+	DropKey func(rec any)
 	// Rename renames the ids of a part, and returns its value. Nil means that the value has none.
 	Rename func(r *shape.Renaming, owner *uuid.UUID, n uint32, value []byte) ([]byte, error)
 	// Pairs returns what the owners of sets were made of, if they are not ids of records, and Owner makes them of that.
 	Pairs func(tx *Tx) ([][2]uuid.UUID, error)
 	Owner func(pair [2]uuid.UUID) uuid.UUID
+}
+
+// Personal describes the values of a portion that may be about a person.
+type Personal struct {
+	// Entity is what the result of an erasure calls the values. It is empty for those that it does not count.
+	Entity string
+	// Type describes the values, and Components the objects in their fields whose type the tags name by a component. Type is nil
+	// for JSON of different types.
+	Type       *shape.Struct
+	Components map[string]*shape.Struct
+	// Events says that the values are events that wait to be delivered. One about the person becomes one about a record that is gone.
+	Events bool
 }
 
 // Name returns the name of the portion.
@@ -54,8 +68,8 @@ func (p *Portion) Name() string {
 	return strings.TrimSuffix(p.Counter.bucket, counterSuffix)
 }
 
-// has reports whether a bucket of an organization belongs to the portion.
-func (p *Portion) has(bucket string) bool {
+// Has reports whether a bucket of an organization belongs to the portion.
+func (p *Portion) Has(bucket string) bool {
 	switch {
 	case p.Table != nil:
 		return isOfTable(bucket, p.Name())
@@ -69,13 +83,13 @@ func (p *Portion) has(bucket string) bool {
 
 // OwnPortions returns the portions of this package.
 func OwnPortions(steps map[string]func() any) []Portion {
-	return []Portion{{Parts: journalParts, Rename: renameJournal(steps)}, {Parts: holdParts, Left: "the copy is held by itself"}}
+	return []Portion{{Parts: journalParts, Rename: renameJournal(steps)}, {Parts: holdParts, WhyLeft: "the copy is held by itself"}}
 }
 
 // Undeclared returns the buckets of the transaction's organization that belong to none of the portions.
 func (tx *Tx) Undeclared(portions []Portion) []string {
 	return slices.DeleteFunc(bucketNames(tx.orgBkt, ""), func(name string) bool {
-		return name == jobsBucket || name == probeBucket || slices.ContainsFunc(portions, func(p Portion) bool { return p.has(name) })
+		return name == jobsBucket || name == probeBucket || slices.ContainsFunc(portions, func(p Portion) bool { return p.Has(name) })
 	})
 }
 
@@ -167,8 +181,8 @@ func (a *Arrival) WriteRow(tx *Tx, p *Portion, row Row, r *shape.Renaming) error
 			id = p.RowID(rec)
 		}
 		for i := range t.unique {
-			if u := &t.unique[i]; u.global && p.Taken != nil && t.checkUnique(tx, u, id, nil, rec, false) != nil {
-				p.Taken(rec)
+			if u := &t.unique[i]; u.global && p.DropKey != nil && t.checkUnique(tx, u, id, nil, rec, false) != nil {
+				p.DropKey(rec)
 			}
 		}
 	}

@@ -4,7 +4,6 @@
 package address
 
 import (
-	"errors"
 	"net/mail"
 	"strings"
 	"unicode"
@@ -21,20 +20,6 @@ const MaxEmail = 254
 // Version changes whenever canonical forms of email addresses, mail domains or LinkedIn URLs change.
 // Keys that are made of them are then rebuilt.
 const Version = "1 " + idna.UnicodeVersion
-
-// errEmail reports a text that is not an email address to which a message can be sent.
-var errEmail = errors.New("not an email address")
-
-// Canonical returns the canonical form of an email address: trimmed, in Unicode normalization form
-// C, in lower case, with the domain in ASCII and without a trailing dot. An address to which no
-// message can be sent is an error.
-func Canonical(email string) (string, error) {
-	email = strings.TrimSpace(email)
-	if !IsEmail(email) {
-		return "", errEmail
-	}
-	return Key(email), nil
-}
 
 // Key returns the canonical form of an email address for comparison. For a text that is not an
 // address, which may have been stored by an earlier version, it returns the text trimmed and in lower

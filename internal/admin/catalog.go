@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"prospector/internal/catalog"
 	"prospector/internal/fault"
@@ -45,9 +47,9 @@ const maxRejects = 32 << 20
 var ImportCatalog = Operation[CatalogInput, CatalogResult]{
 	name: "catalog-import", Unit: Bytes, createsStore: true,
 	doFile: func(ctx context.Context, s *service.Service, in CatalogInput, file io.Reader, _ Progress) (r CatalogResult, err error) {
-		t, err := readTable(file, rows.Options{Lines: in.Lines, Entity: in.Entity, Encoding: in.Encoding, Sheet: in.Sheet})
+		t, err := rows.Open(file, rows.Options{Lines: in.Lines, Entity: in.Entity, Encoding: in.Encoding, Sheet: in.Sheet})
 		if err != nil {
-			return r, err
+			return r, fmt.Errorf("the file cannot be imported: %w", err)
 		}
 		defer t.Close()
 		for _, column := range in.Either {
@@ -104,3 +106,17 @@ const (
 	Companies = "companies"
 	People    = "people"
 )
+
+// stopped returns why an import that has written rows stopped early, because its rows must be reported. An
+// import that has written nothing fails.
+func stopped(ctx context.Context, s *service.Service, entity string, r *rows.Report, err error) (failed string, _ error) {
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	if err == nil || r.Added+r.Updated == 0 {
+		return "", err
+	}
+	failed = strings.TrimSuffix(Message(err), "; nothing was changed")
+	s.Log.Info("import stopped early", "entity", entity, "added", r.Added, "updated", r.Updated, "reason", failed)
+	return failed, nil
+}

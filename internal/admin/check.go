@@ -61,11 +61,7 @@ var Check = Operation[CheckInput, CheckResult]{
 
 // save writes what can be saved of damaged records to a file.
 func (r *CheckResult) save(s *service.Service, found []salvage) error {
-	work, err := workDir(s)
-	if err != nil {
-		return err
-	}
-	file, err := makeFile(work, func(w io.Writer) error { return writeSalvage(w, found) })
+	file, err := makeTemporary(s, func(w io.Writer) error { return writeSalvage(w, found) })
 	r.Salvage = &file
 	return err
 }

@@ -43,84 +43,109 @@ type salvage struct {
 	Raw    []byte          `json:"raw"`              // the stored bytes
 }
 
-// dropDamaged takes everything unreadable out of the store. Before it does, it passes what can be saved of it
-// to save, unless there is nothing.
-func dropDamaged(ctx context.Context, s *service.Service, save func([]salvage) error) (dropped []Dropped, err error) {
+// dropDamaged takes everything unreadable out of the store. It goes through all organizations several times:
+//
+//  1. What was on pages that cannot be read is marked as lost, and everything damaged is found.
+//  2. What can be saved of it is passed to save, unless there is nothing.
+//  3. Parts of records, jobs and tombstones are dropped.
+//  4. Records are dropped, with all references to them.
+//  5. History entries are dropped.
+//  6. Organizations that are gone without a trace are replaced, and the numbers of records corrected.
+func dropDamaged(ctx context.Context, s *service.Service, save func([]salvage) error) ([]Dropped, error) {
 	orgs, err := s.Store.Organizations()
 	if err != nil {
 		return nil, err
 	}
-	orgs = append(orgs, uuid.Nil)
-	update := func(fn func(tx *store.Tx) error) error {
-		for _, org := range orgs {
-			if err := s.Store.Update(ctx, org, dropper, fn); err != nil {
-				return err
+	d := &dropping{ctx: ctx, service: s, orgs: append(orgs, uuid.Nil), dropped: []Dropped{}}
+	var found []salvage
+	for _, pass := range []func() error{
+		func() error { return d.update(func(tx *store.Tx) error { tx.MarkLost(); return nil }) },
+		func() error { return checkStore(ctx, s, false, func(string, bool) {}) }, // finds all damaged records
+		func() (err error) {
+			if found, err = findAllDamaged(s, d.orgs); err == nil && len(found) > 0 {
+				err = save(found)
 			}
+			return err
+		},
+		func() error { return d.update((*store.Tx).DropDamagedEntries) },
+		func() error { return d.dropRecords(found) },
+		func() error { return d.update((*store.Tx).DropDamagedChanges) },
+		func() error { return d.update(d.correct) },
+	} {
+		if err := pass(); err != nil {
+			return d.dropped, err
 		}
-		return nil
 	}
-	if err := update(func(tx *store.Tx) error { tx.MarkLost(); return nil }); err != nil {
-		return nil, err
+	return d.dropped, nil
+}
+
+// dropping is what dropDamaged has dropped so far.
+type dropping struct {
+	ctx     context.Context
+	service *service.Service
+	orgs    []uuid.UUID
+	dropped []Dropped
+}
+
+func (d *dropping) update(fn func(tx *store.Tx) error) error {
+	for _, org := range d.orgs {
+		if err := d.service.Store.Update(d.ctx, org, dropper, fn); err != nil {
+			return err
+		}
 	}
-	if err := checkStore(ctx, s, false, func(string, bool) {}); err != nil { // finds all damaged records
-		return nil, err
-	}
-	found, err := findAllDamaged(s, orgs)
-	if err == nil && len(found) > 0 {
-		err = save(found)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := update((*store.Tx).DropDamagedEntries); err != nil {
-		return nil, err
-	}
-	dropped = []Dropped{}
-	add := func(d Dropped) {
-		d.Warning = warningOf(s, &d)
-		dropped = append(dropped, d)
-	}
+	return nil
+}
+
+func (d *dropping) add(one Dropped) {
+	one.Warning = warningOf(d.service, &one)
+	d.dropped = append(d.dropped, one)
+}
+
+// dropRecords drops the records among what was found. The other things are listed only.
+func (d *dropping) dropRecords(found []salvage) (err error) {
+	s := d.service
 	for i := range found {
-		d := found[i].Dropped
-		if d.ID.Valid && d.Entry == "" {
-			if d.Replaced, err = dropRecord(ctx, s, &d); err != nil {
-				return nil, err
-			}
-		}
-		if d.Kind == membersOf(s) { // contacts of a dynamic audience join again
-			restored := func(tx *store.Tx) error { return s.Outreach.Restored(tx, d.ID.UUID) }
-			if err := s.Store.Update(ctx, d.Organization, dropper, restored); err != nil {
-				return nil, err
-			}
-		}
-		add(d)
-	}
-	if err := update((*store.Tx).DropDamagedChanges); err != nil {
-		return nil, err
-	}
-	err = update(func(tx *store.Tx) error {
-		if org := tx.Org(); org == uuid.Nil {
-			tx.ForgetLostPages()
-		} else if kind := s.Identity.Organizations; !kind.Table.Has(tx, org) { // it is gone without a trace
-			if _, err := s.Identity.StandIn(tx, kind.Entity, org); err != nil {
+		one := found[i].Dropped
+		if one.ID.Valid && one.Entry == "" {
+			if one.Replaced, err = dropRecord(d.ctx, s, &one); err != nil {
 				return err
 			}
-			add(Dropped{Organization: org, Kind: kind.Entity, ID: uuid.NullUUID{UUID: org, Valid: true}, Replaced: true})
 		}
-		tx.CorrectCounts(func(table string, missing int) {
-			add(Dropped{Organization: tx.Org(), Kind: table, Missing: missing})
-		})
-		return nil
+		if one.Kind == membersOf(s) { // contacts of a dynamic audience join again
+			restored := func(tx *store.Tx) error { return s.Outreach.Restored(tx, one.ID.UUID) }
+			if err := s.Store.Update(d.ctx, one.Organization, dropper, restored); err != nil {
+				return err
+			}
+		}
+		d.add(one)
+	}
+	return nil
+}
+
+// correct replaces the organization of a transaction if nothing is left of its record, and corrects the numbers of records.
+func (d *dropping) correct(tx *store.Tx) error {
+	org, identity := tx.Org(), d.service.Identity
+	if kind := identity.Organizations; org == uuid.Nil {
+		tx.ForgetLostPages()
+	} else if !kind.Table.Has(tx, org) {
+		if _, err := identity.StandIn(tx, kind.Entity, org); err != nil {
+			return err
+		}
+		d.add(Dropped{Organization: org, Kind: kind.Entity, ID: uuid.NullUUID{UUID: org, Valid: true}, Replaced: true})
+	}
+	tx.CorrectCounts(func(table string, missing int) {
+		d.add(Dropped{Organization: org, Kind: table, Missing: missing})
 	})
-	return dropped, err
+	return nil
 }
 
 // findAllDamaged returns everything damaged in the store.
 func findAllDamaged(s *service.Service, orgs []uuid.UUID) (found []salvage, err error) {
 	for _, org := range orgs {
 		err := s.Store.View(org, func(tx *store.Tx) error {
-			found = append(found, findDamaged(s, tx, org)...)
-			return nil
+			some, err := findDamaged(s, tx, org)
+			found = append(found, some...)
+			return err
 		})
 		if err != nil {
 			return nil, err
@@ -141,7 +166,7 @@ func findAllDamaged(s *service.Service, orgs []uuid.UUID) (found []salvage, err 
 var dropper = store.Actor{Operation: "check"}
 
 // findDamaged returns the damaged records and history entries of an organization.
-func findDamaged(s *service.Service, tx *store.Tx, org uuid.UUID) (found []salvage) {
+func findDamaged(s *service.Service, tx *store.Tx, org uuid.UUID) (found []salvage, err error) {
 	damaged := s.Store.DamagedIDs(org)
 	for _, table := range slices.Sorted(maps.Keys(damaged)) {
 		for _, id := range damaged[table] {
@@ -153,21 +178,24 @@ func findDamaged(s *service.Service, tx *store.Tx, org uuid.UUID) (found []salva
 			found = append(found, d)
 		}
 	}
-	tx.DamagedChanges(func(table string, key, value []byte) {
+	err = tx.DamagedChanges(func(table string, key, value []byte) {
 		d := salvage{Dropped: Dropped{Organization: org, Kind: table}, Raw: slices.Clone(value)}
 		if len(key) == 8 {
 			d.Change = binary.BigEndian.Uint64(key)
 		}
 		found = append(found, d)
 	})
-	tx.DamagedEntries(func(bucket string, key, value []byte) {
+	if err != nil {
+		return nil, err
+	}
+	err = tx.DamagedEntries(func(bucket string, key, value []byte) {
 		d := salvage{Dropped: Dropped{Organization: org, Kind: bucket, Entry: hex.EncodeToString(key)}, Raw: slices.Clone(value)}
 		if len(key) >= 16 {
 			d.ID = uuid.NullUUID{UUID: uuid.UUID(key[:16]), Valid: true}
 		}
 		found = append(found, d)
 	})
-	return found
+	return found, err
 }
 
 // dropRecord deletes a damaged record with all references to it. If a rule of its kind forbids that, it

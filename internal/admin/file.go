@@ -35,6 +35,19 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
+// makeTemporary makes a file in a directory of its own. Nothing is left of it if that fails.
+func makeTemporary(s *service.Service, write func(io.Writer) error) (File, error) {
+	work, err := workDir(s)
+	if err != nil {
+		return File{}, err
+	}
+	m, err := makeFile(work, write)
+	if err != nil {
+		_ = os.RemoveAll(work)
+	}
+	return m, err
+}
+
 // makeFile writes a file to a directory and syncs it.
 func makeFile(dir string, write func(io.Writer) error) (m File, err error) {
 	m.Path = filepath.Join(dir, "file")

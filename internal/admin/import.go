@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/google/uuid"
@@ -122,11 +121,7 @@ func importResult(ctx context.Context, s *service.Service, org, id uuid.UUID) (r
 
 // importRejects writes the rejects of an import to the work directory.
 func importRejects(s *service.Service, org, id uuid.UUID) (*File, error) {
-	work, err := workDir(s)
-	if err != nil {
-		return nil, err
-	}
-	file, err := makeFile(work, func(w io.Writer) error {
+	file, err := makeTemporary(s, func(w io.Writer) error {
 		parts := 0
 		err := s.Store.View(org, func(tx *store.Tx) (err error) {
 			parts, err = s.Imports.Rejects(tx, id)
@@ -137,8 +132,5 @@ func importRejects(s *service.Service, org, id uuid.UUID) (*File, error) {
 		}
 		return s.Imports.WriteRejects(w, org, id, parts)
 	})
-	if err != nil {
-		_ = os.RemoveAll(work)
-	}
 	return &file, err
 }

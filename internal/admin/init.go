@@ -3,11 +3,9 @@ package admin
 import (
 	"context"
 
-	"prospector/handlers"
 	"prospector/internal/identity"
 	"prospector/internal/record"
 	"prospector/internal/service"
-	"prospector/internal/shape"
 	"prospector/store"
 )
 
@@ -21,7 +19,7 @@ type InitInput struct {
 type Initialized struct {
 	Organization identity.Organization `json:"organization"`
 	User         identity.User         `json:"user"`
-	Link         handlers.InviteLink   `json:"link"`
+	Link         InviteLink            `json:"link"`
 }
 
 // Init creates an organization with a user, and a one-time link for the user.
@@ -52,8 +50,7 @@ var Init = Operation[InitInput, Initialized]{
 				return err
 			}
 			out.User = user.Record
-			link, err := s.Identity.Invite(tx, user.ID)
-			out.Link = handlers.InviteLink{URL: s.API.WelcomeURL(link.Token), ExpiresAt: shape.At(link.ExpiresAt)}
+			out.Link, err = inviteLink(s, tx, user.ID)
 			return err
 		})
 		return out, err

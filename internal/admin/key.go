@@ -14,16 +14,19 @@ import (
 	"prospector/store"
 )
 
-var CreateKey = Operation[Input, handlers.NewKey]{
+// NewKey is a key that was created.
+type NewKey = handlers.NewKey
+
+var CreateKey = Operation[Input, NewKey]{
 	name: "key-create",
-	do: func(ctx context.Context, s *service.Service, in Input) (key handlers.NewKey, err error) {
+	do: func(ctx context.Context, s *service.Service, in Input) (key NewKey, err error) {
 		v, err := in.value()
 		if err != nil {
 			return key, err
 		}
 		err = change(ctx, s, in.Org, "key create", func(tx *store.Tx) error {
 			doc, plaintext, err := s.Identity.CreateKey(tx, record.NewDraft[identity.Key](v))
-			key = handlers.NewKey{Key: doc.Record, Plaintext: plaintext}
+			key = NewKey{Key: doc.Record, Plaintext: plaintext}
 			return err
 		})
 		return key, err

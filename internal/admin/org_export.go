@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -44,28 +43,22 @@ var ExportOrg = Operation[ExportInput, ExportResult]{
 		if err != nil {
 			return e, err
 		}
-		work, err := workDir(s)
-		if err != nil {
-			return e, err
-		}
 		if in.Hold {
 			err = s.Store.Update(ctx, org.ID, store.Actor{Operation: "org export"}, func(tx *store.Tx) error {
 				return s.Outreach.HoldOrganization(tx, store.HeldMoved)
 			})
 		}
-		if err == nil {
-			e.File, err = makeFile(work, func(w io.Writer) error {
-				return s.Store.View(org.ID, func(tx *store.Tx) error {
-					x := newExporter(ctx, s, tx, w, in.Gzip, report)
-					err := x.run()
-					e.Records, e.Damaged = x.records, x.damaged
-					return err
-				})
-			})
-		}
 		if err != nil {
-			_ = os.RemoveAll(work)
+			return e, err
 		}
+		e.File, err = makeTemporary(s, func(w io.Writer) error {
+			return s.Store.View(org.ID, func(tx *store.Tx) error {
+				x := newExporter(ctx, s, tx, w, in.Gzip, report)
+				err := x.run()
+				e.Records, e.Damaged = x.records, x.damaged
+				return err
+			})
+		})
 		return e, err
 	},
 }
@@ -98,7 +91,7 @@ func (x *exporter) run() error {
 	if unknown := x.tx.Undeclared(portions); len(unknown) > 0 {
 		return fmt.Errorf("the organization has data that exports do not know: %s", strings.Join(unknown, ", "))
 	}
-	portions = slices.DeleteFunc(portions, func(p store.Portion) bool { return p.Left != "" })
+	portions = slices.DeleteFunc(portions, func(p store.Portion) bool { return p.WhyLeft != "" })
 	for i := range portions {
 		if portions[i].Table != nil && x.isListed(portions[i].Name()) {
 			x.total += x.tx.RecordCount(portions[i].Name())

@@ -104,7 +104,7 @@ func (m *orgImport) begin(ctx context.Context, lines *exportReader, in ImportOrg
 	}
 	portions := m.service.Portions()
 	for i := range portions {
-		if portions[i].Left == "" {
+		if portions[i].WhyLeft == "" {
 			m.portions[lineOf(&portions[i])+portions[i].Name()] = &portions[i]
 		}
 	}

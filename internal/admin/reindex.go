@@ -6,15 +6,11 @@ import (
 	"prospector/internal/service"
 )
 
-// ReindexResult is the output of reindex.
-type ReindexResult struct {
-	Records int `json:"records"`
-}
-
-var Reindex = Operation[struct{}, ReindexResult]{
+// Reindex rebuilds all indexes.
+var Reindex = Operation[struct{}, RecordCount]{
 	name: "reindex",
-	doLong: func(ctx context.Context, s *service.Service, _ struct{}, report Progress) (ReindexResult, error) {
+	doLong: func(ctx context.Context, s *service.Service, _ struct{}, report Progress) (RecordCount, error) {
 		n, err := s.Index.Reindex(ctx, report)
-		return ReindexResult{n}, err
+		return RecordCount{n}, err
 	},
 }

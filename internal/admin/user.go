@@ -62,17 +62,24 @@ func (r UserRef) changeUser(ctx context.Context, s *service.Service, operation s
 	})
 }
 
+// InviteLink is a one-time link.
+type InviteLink = handlers.InviteLink
+
 // InviteUser makes a one-time link with which a user sets a password and signs in.
-var InviteUser = Operation[UserRef, handlers.InviteLink]{
+var InviteUser = Operation[UserRef, InviteLink]{
 	name: "user-invite",
-	do: func(ctx context.Context, s *service.Service, in UserRef) (invite handlers.InviteLink, err error) {
+	do: func(ctx context.Context, s *service.Service, in UserRef) (invite InviteLink, err error) {
 		err = in.changeUser(ctx, s, "user invite", func(tx *store.Tx, user identity.User) error {
-			link, err := s.Identity.Invite(tx, user.ID)
-			invite = handlers.InviteLink{URL: s.API.WelcomeURL(link.Token), ExpiresAt: shape.At(link.ExpiresAt)}
+			invite, err = inviteLink(s, tx, user.ID)
 			return err
 		})
 		return invite, err
 	},
+}
+
+func inviteLink(s *service.Service, tx *store.Tx, user uuid.UUID) (InviteLink, error) {
+	link, err := s.Identity.Invite(tx, user)
+	return InviteLink{URL: s.API.WelcomeURL(link.Token), ExpiresAt: shape.At(link.ExpiresAt)}, err
 }
 
 // PasswordInput is a new password of a user.

@@ -1,7 +1,7 @@
 package catalog
 
 import (
-	"cmp"
+	"reflect"
 
 	"github.com/google/uuid"
 
@@ -47,7 +47,8 @@ func (c *Catalog) updateCompany(tx *store.Tx, id uuid.UUID, in Company) error {
 	if err != nil {
 		return err
 	}
-	rec := old.Record.merge(in)
+	rec := old.Record
+	merge(&rec, &in)
 	changed := shape.Of[Company]().Diff(&old.Record, &rec)
 	if len(changed) == 0 {
 		return nil
@@ -70,26 +71,14 @@ func oldest[T any](tx *store.Tx, table *store.Table[T], key, value string) (uuid
 	return table.Oldest(tx, key, []byte(value))
 }
 
-// merge returns the company with the values of an update. Fields without a value in the update stay
-// as they are.
-func (c Company) merge(in Company) Company {
-	c.Name = cmp.Or(in.Name, c.Name)
-	c.Website = cmp.Or(in.Website, c.Website)
-	c.Industry = cmp.Or(in.Industry, c.Industry)
-	c.SubIndustry = cmp.Or(in.SubIndustry, c.SubIndustry)
-	c.EmployeeCount = cmp.Or(in.EmployeeCount, c.EmployeeCount)
-	c.AnnualRevenue = cmp.Or(in.AnnualRevenue, c.AnnualRevenue)
-	c.FoundedYear = cmp.Or(in.FoundedYear, c.FoundedYear)
-	c.Description = cmp.Or(in.Description, c.Description)
-	if len(in.Keywords) > 0 {
-		c.Keywords = in.Keywords
+// merge sets the fields of a record for which an update has a value. The others stay as they are.
+func merge[T any](rec *T, in *T) {
+	into, from := reflect.ValueOf(rec).Elem(), reflect.ValueOf(in).Elem()
+	for i := range from.NumField() {
+		v := from.Field(i)
+		hasValue := !v.IsZero() && (v.Kind() != reflect.Slice || v.Len() > 0)
+		if field := into.Field(i); hasValue && field.CanSet() { // others are not part of what the API shows
+			field.Set(v)
+		}
 	}
-	if len(in.Technologies) > 0 {
-		c.Technologies = in.Technologies
-	}
-	c.Country = cmp.Or(in.Country, c.Country)
-	c.Location = cmp.Or(in.Location, c.Location)
-	c.LinkedinURL = cmp.Or(in.LinkedinURL, c.LinkedinURL)
-	c.PhoneNumber = cmp.Or(in.PhoneNumber, c.PhoneNumber)
-	return c
 }

@@ -173,9 +173,9 @@ func TestGenerated(t *testing.T) {
 	for _, fact := range []string{"worldwide", "b2b", "founded", "hiring"} {
 		between(fact, seen[fact], companies/10, companies)
 	}
-	between("industries", len(values["industry"]), len(companyIndustries), len(companyIndustries))
+	between("industries", len(values["industry"]), len(words().Industries), len(words().Industries))
 	between("countries", len(values["country"]), 25, 40)
-	between("departments, including an empty one", len(values["department"]), len(departments)+1, len(departments)+1)
+	between("departments, including an empty one", len(values["department"]), len(words().Departments)+1, len(words().Departments)+1)
 	for _, s := range shape.Of[Person]().Field("seniority").Enum {
 		if !values["seniority"][s] {
 			t.Errorf("nobody has the seniority %s", s)

@@ -92,9 +92,6 @@ func load[T any](
 	}
 	fields.Year = st.Now().Year()
 	columns, err := rows.NewColumns(table, o.Mapping, rows.Writing{Locale: o.Locale}, fields)
-	if err == nil {
-		err = columns.Check()
-	}
 	if err != nil {
 		return report, nil, err
 	}

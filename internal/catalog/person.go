@@ -1,8 +1,6 @@
 package catalog
 
 import (
-	"cmp"
-
 	"github.com/google/uuid"
 
 	"prospector/internal/address"
@@ -109,19 +107,10 @@ func (c *Catalog) assignPendingEmployees(tx *store.Tx, company Company) error {
 // as they are. A seniority that was derived from the title is derived again when the title changes.
 func (p Person) merge(in Person) Person {
 	old := p
+	merge(&p, &in)
 	if in.CompanyID != "" || in.pending.Website != "" { // the update names an employer
 		p.CompanyID, p.pending = in.CompanyID, in.pending
 	}
-	p.FirstName = cmp.Or(in.FirstName, p.FirstName)
-	p.LastName = cmp.Or(in.LastName, p.LastName)
-	p.Title = cmp.Or(in.Title, p.Title)
-	p.Seniority = cmp.Or(in.Seniority, p.Seniority)
-	p.Department = cmp.Or(in.Department, p.Department)
-	p.Email = cmp.Or(in.Email, p.Email)
-	p.PhoneNumber = cmp.Or(in.PhoneNumber, p.PhoneNumber)
-	p.LinkedinURL = cmp.Or(in.LinkedinURL, p.LinkedinURL)
-	p.Country = cmp.Or(in.Country, p.Country)
-	p.Location = cmp.Or(in.Location, p.Location)
 	if in.Seniority == "" && p.Title != old.Title && string(old.Seniority) == seniorityOf(string(old.Title)) {
 		p.Seniority = shape.Text(seniorityOf(string(p.Title)))
 	}

@@ -36,6 +36,8 @@ type Options struct {
 	Operations *operation.Operations
 	Index      *index.Engine
 	Lists      func() []*index.Kind
+	// Portions are what features store beside the records of lists. Their Personal says what is about people.
+	Portions []store.Portion
 	// ForgetResponses forgets the stored responses to requests whose bodies match.
 	ForgetResponses func(ctx context.Context, org uuid.UUID, matches func(body []byte) bool) error
 }
@@ -47,7 +49,7 @@ type Erasures struct {
 }
 
 // New returns the erasures of a service.
-func New(o Options) *Erasures { return &Erasures{Options: o, types: newForms(o.Lists())} }
+func New(o Options) *Erasures { return &Erasures{Options: o, types: newForms(o.Lists(), o.Portions)} }
 
 // Request names a person.
 type Request struct {
@@ -172,7 +174,7 @@ func (w *erasing) run(ctx context.Context) error {
 		})
 	}
 	if err == nil {
-		err = w.editValues(ctx, isReferring)
+		err = w.editValues(ctx, w.isReferring)
 	}
 	for _, id := range append(slices.Clone(w.contacts), w.trashed...) {
 		if err == nil {
@@ -200,8 +202,9 @@ func (w *erasing) run(ctx context.Context) error {
 
 // isReferring reports whether a place is a record that may refer to a contact. Its event says that it no longer does, so
 // what it says of the contact is erased before.
-func isReferring(p store.Place) bool {
-	return p.Bucket == "tasks.rec" || p.Bucket == "meetings.rec" || p.Bucket == "opportunities.rec"
+func (w *erasing) isReferring(p store.Place) bool {
+	referring := []string{w.CRM.Tasks.Entity, w.CRM.Meetings.Entity, w.CRM.Opportunities.Entity}
+	return slices.Contains(referring, w.forms.lists[p.Bucket].entity)
 }
 
 // editValues erases the person from the stored values at some places.

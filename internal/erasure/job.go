@@ -86,7 +86,7 @@ func (e *Erasures) runJob(ctx context.Context, job store.Job) error {
 	})
 }
 
-// load reads whom an Operation erases. It returns errOver if the Operation has ended.
+// load reads whom an Operation erases. It returns errEnded if the Operation has ended.
 func (e *Erasures) load(org, id uuid.UUID) (w *erasing, r Request, err error) {
 	err = e.Store.View(org, func(tx *store.Tx) error {
 		doc, err := e.current(tx, id)
@@ -107,7 +107,7 @@ func (e *Erasures) load(org, id uuid.UUID) (w *erasing, r Request, err error) {
 	return w, r, err
 }
 
-// current reads an Operation. It returns errOver if that has ended.
+// current reads an Operation. It returns errEnded if that has ended.
 func (e *Erasures) current(tx *store.Tx, id uuid.UUID) (store.Doc[operation.Operation], error) {
 	doc, err := e.Operations.Table.Get(tx, id)
 	if err != nil && fault.CodeOf(err) == fault.NotFound || err == nil && doc.Record.Status != operation.Running {

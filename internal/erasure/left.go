@@ -119,8 +119,8 @@ func (w *erasing) listSurnames(ctx context.Context) error {
 		return err
 	}
 	places = slices.DeleteFunc(places, func(p store.Place) bool {
-		one, known := w.forms.buckets[p.Bucket]
-		return !known || p.Bucket == memberBucket || w.owned[p.Key] || len(p.Key) != 16 ||
+		one, known := w.forms.lists[p.Bucket]
+		return !known || w.owned[p.Key] || len(p.Key) != 16 ||
 			one.entity == w.Users.Entity || one.entity == w.Operations.List.Entity
 	})
 	return w.Store.ReadValues(ctx, w.org, w.tables(), places, func(at store.Place, isPrivate bool, value []byte) {

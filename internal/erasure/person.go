@@ -108,7 +108,7 @@ func (p *person) edit(at store.Place, isPrivate bool, value []byte) []byte {
 	if !p.matches(value) {
 		return nil
 	}
-	e := edit{person: p, isEvent: isEventBucket(at.Bucket)}
+	e := edit{person: p, isEvent: p.forms.personal(at.Bucket).Events}
 	if start := bytes.IndexAny(value, "{["); start >= 0 && start < 32 {
 		for _, end := range []string{"", "}"} { // members of Previews are stored without their last brace
 			whole := jsontext.Value(string(value[start:]) + end)

@@ -12,8 +12,8 @@ func (i *Identity) Portions() []store.Portion {
 	const secret = "nobody else may sign in with it"
 	return []store.Portion{
 		{Table: i.preferences},
-		{Table: i.credentials, Left: secret}, {Table: i.sessions, Left: secret},
-		{Table: i.uses.table, Left: "users show when they were last seen"},
+		{Table: i.credentials, WhyLeft: secret}, {Table: i.sessions, WhyLeft: secret},
+		{Table: i.uses.table, WhyLeft: "users show when they were last seen"},
 	}
 }
 

@@ -165,42 +165,41 @@ func (k *Kind[T]) NewImporter(
 	if err := im.check(); err != nil {
 		return nil, err
 	}
-	columns, err := k.importColumns(tx, table, o, r.OptOut.Field)
-	if err == nil {
-		err = columns.Check()
-	}
+	fields, err := k.importFields(tx, r.OptOut.Field)
 	if err != nil {
 		return nil, err
 	}
-	im.columns = columns
+	if im.columns, err = rows.NewColumns(table, o.Mapping, o.Writing, fields); err != nil {
+		return nil, err
+	}
 	return im, im.checkTags(tx)
 }
 
-func (k *kind) importColumns(tx *store.Tx, table *rows.Reader, o ImportOptions, optOut string) (*rows.Columns[*target], error) {
+func (k *kind) importFields(tx *store.Tx, optOut string) (rows.Fields[*target], error) {
 	targets, err := k.importTargets(tx)
 	if err != nil {
-		return nil, err
+		return rows.Fields[*target]{}, err
 	}
 	if t := targets[optOut]; t != nil {
 		status := *t
 		status.Column, status.Status = "opt_out_status", true
 		t.OptOut, targets[status.Column] = true, &status
 	}
-	return rows.NewColumns(table, o.Mapping, o.Writing, rows.Fields[*target]{
+	return rows.Fields[*target]{
 		Entity: k.Entity, Targets: targets, Exported: k.namesTargets(targets), Year: tx.Now().Year(), IsReadOnly: func(name string) bool {
 			f := k.shape.Field(name)
 			return f != nil && (f.ReadOnly || name == sourceField) || k.isNameColumn(name)
 		},
-	})
+	}, nil
 }
 
 // InspectImport describes the columns of a table. optOut is the field of ImportRules.OptOut, or "".
 func (k *kind) InspectImport(tx *store.Tx, table *rows.Reader, o ImportOptions, optOut string) (rows.Inspection, error) {
-	columns, err := k.importColumns(tx, table, o, optOut)
+	fields, err := k.importFields(tx, optOut)
 	if err != nil {
 		return rows.Inspection{}, err
 	}
-	return columns.Inspect(table), nil
+	return rows.Inspect(table, o.Mapping, o.Writing, fields)
 }
 
 // check checks the options that do not depend on the table.
@@ -275,16 +274,7 @@ func (im *Importer) mayCreate(k *kind) bool {
 // Survey reads another Reader of the table to its end, if how its values are written depends on that, and returns what has
 // to be known before the table can be imported. open is called if it is needed.
 func (im *Importer) Survey(ctx context.Context, open func() (*rows.Reader, error), pause func()) ([]rows.Question, error) {
-	if !im.columns.NeedsSurvey() {
-		return im.columns.Questions(), nil
-	}
-	table, err := open()
-	if err != nil {
-		return nil, err
-	}
-	defer table.Close()
-	err = im.columns.Survey(ctx, table, pause)
-	return im.columns.Questions(), err
+	return im.columns.Survey(ctx, open, pause)
 }
 
 // Warnings describes the columns ignored so far, and which systems ids are read as those of.

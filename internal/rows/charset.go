@@ -8,9 +8,11 @@ import (
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/japanese"
 	"golang.org/x/text/encoding/korean"
 	"golang.org/x/text/encoding/simplifiedchinese"
+	utf16 "golang.org/x/text/encoding/unicode"
 )
 
 // The encodings of files.
@@ -53,35 +55,24 @@ func Encodings() []string {
 	return names
 }
 
-// encodingNamed returns an encoding by its name. It knows the names that other programs use, too.
+// encodingNamed returns an encoding other than UTF-8 by its name. It knows the names that other programs use, too.
 func encodingNamed(name string) (encoding.Encoding, bool) {
-	name = strings.ToLower(strings.TrimSpace(name))
-	switch name {
-	case latin1, "latin1", "iso_8859-1", "us-ascii":
-		return charmap.Windows1252, true
-	case "macroman", "x-mac-roman":
+	switch name = strings.ToLower(strings.TrimSpace(name)); name {
+	case utf16LE: // those of htmlindex keep the byte-order mark
+		return utf16.UTF16(utf16.LittleEndian, utf16.UseBOM), true
+	case utf16BE:
+		return utf16.UTF16(utf16.BigEndian, utf16.UseBOM), true
+	case "macroman":
 		name = "macintosh"
 	case "gbk", "gb2312":
 		name = "gb18030"
-	case "sjis", "shift-jis", "windows-31j", "cp932":
+	case "cp932":
 		name = "shift_jis"
-	case "ks_c_5601-1987", "cp949":
+	case "cp949":
 		name = "euc-kr"
-	case "iso-8859-2":
-		return charmap.ISO8859_2, true
-	case "iso-8859-5":
-		return charmap.ISO8859_5, true
-	case "iso-8859-9":
-		return charmap.ISO8859_9, true
-	case "iso-8859-15":
-		return charmap.ISO8859_15, true
-	case "koi8-r":
-		return charmap.KOI8R, true
 	}
-	if i := slices.IndexFunc(charsets, func(c charset) bool { return c.name == strings.Replace(name, "cp125", "windows-125", 1) }); i >= 0 {
-		return charsets[i].encoding, true
-	}
-	return nil, false
+	in, err := htmlindex.Get(name)
+	return in, err == nil && in != utf16.UTF8
 }
 
 const (

@@ -27,8 +27,8 @@ type Fields[T any] struct {
 	IsReadOnly func(name string) bool
 }
 
-// Columns maps the columns of a table to fields. It is used in this order: NewColumns, Check, Survey of the whole table if
-// NeedsSurvey and the Questions that it leaves, then Read of each row.
+// Columns maps the columns of a table to fields. NewColumns recognizes them by the first rows. A caller that wants each
+// column read in one way from the first row to the last calls Survey before it calls Read for the rows.
 type Columns[T targeting] struct {
 	fields    Fields[T]
 	mapping   map[string]string
@@ -94,8 +94,16 @@ type Writing struct {
 // NewColumns maps the columns of a table to fields. mapping maps names of columns to names of fields,
 // or to "" if a column is to be ignored. Other columns are recognized by their names, in several languages,
 // and by their content. Columns that match no field are ignored and reported by Warnings. Errors are a
-// *fault.Error with the paths mapping, locale and date_order.
+// *fault.Error with the paths mapping, which a CSV file without any field has, too, locale and date_order.
 func NewColumns[T targeting](t *Reader, mapping map[string]string, how Writing, fields Fields[T]) (*Columns[T], error) {
+	c, err := recognizeColumns(t, mapping, how, fields)
+	if err == nil {
+		err = c.check()
+	}
+	return c, err
+}
+
+func recognizeColumns[T targeting](t *Reader, mapping map[string]string, how Writing, fields Fields[T]) (*Columns[T], error) {
 	c := &Columns[T]{
 		mapping: mapping, dateOrder: how.DateOrder, delimiter: t.comma, columns: t.Columns,
 		members: map[string]*column[T]{}, mapped: map[string]bool{}, sets: map[T]bool{}, objects: map[string]bool{}, ignored: map[string]bool{},
@@ -115,7 +123,8 @@ func NewColumns[T targeting](t *Reader, mapping map[string]string, how Writing, 
 		keys = keysOf(sample[0].Object)
 	}
 	if c.plain = isOwnExport(keys); c.plain {
-		fields.Targets = joined(fields.Targets, fields.Exported)
+		fields.Targets = maps.Clone(fields.Targets)
+		maps.Copy(fields.Targets, fields.Exported)
 	}
 	for name, target := range fields.Targets {
 		t := target.target()
@@ -132,14 +141,13 @@ func NewColumns[T targeting](t *Reader, mapping map[string]string, how Writing, 
 			c.objects[object] = true
 		}
 	}
-	if t.Columns == nil {
-		for i := range sample {
-			c.survey(&sample[i])
-		}
-		c.decide()
-		return c, nil
+	if t.Columns != nil {
+		c.assign(sample)
 	}
-	c.assign(sample)
+	for i := range sample {
+		c.survey(&sample[i])
+	}
+	c.decide()
 	return c, nil
 }
 
@@ -254,6 +262,17 @@ func (c *Columns[T]) Warnings() []string {
 		list = append(list, fmt.Sprintf("%d more columns were ignored", more))
 	}
 	return list
+}
+
+// eachValue calls fn for each value of a JSON object. Members of nested objects have a dotted path.
+func (c *Columns[T]) eachValue(path string, object shape.Value, fn func(path string, v shape.Value)) {
+	for _, m := range object.Members {
+		if at := path + m.Key; c.isNested(at, m.Value) {
+			c.eachValue(at+".", m.Value, fn)
+		} else {
+			fn(at, m.Value)
+		}
+	}
 }
 
 // isNested reports whether the members of a value have columns of their own. Other programs nest what they like.

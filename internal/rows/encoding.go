@@ -3,14 +3,12 @@ package rows
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"unicode/utf8"
 
-	"golang.org/x/text/encoding/charmap"
-	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 )
 
@@ -22,15 +20,10 @@ const window = 1 << 16
 // ISO-8859-1 differ in a few characters that only the former has, so the latter is assumed until one
 // of them appears.
 type decoder struct {
-	in      *bufio.Reader
-	name    string
-	decided bool
-	isOpen  bool // it is ISO-8859-1 or Windows-1252
-	unsure  bool // another encoding is almost as probable
-	raw     [4096]byte
-	rest    []byte      // decoded, but not returned yet
-	decode  [256][]byte // of an encoding with one byte for each character
-	wide    io.Reader   // of any other
+	in     *bufio.Reader
+	name   string
+	text   io.Reader // nil until the encoding is decided
+	unsure bool      // another encoding is almost as probable
 }
 
 // oldOffice is how files of old Office programs begin, and all with a password.
@@ -67,26 +60,26 @@ func checkText(in *bufio.Reader) error {
 
 // newDecoder returns a reader of the file in UTF-8, without a byte-order mark. encoding is what the file is read in, or
 // empty if it is to be detected.
-func newDecoder(r io.Reader, encoding string) (io.Reader, *decoder) {
-	d := &decoder{in: bufio.NewReaderSize(r, window), name: cmp.Or(encoding, utf8Text), decided: encoding != ""}
+func newDecoder(r io.Reader, encoding string) *decoder {
+	d := &decoder{in: bufio.NewReaderSize(r, window), name: utf8Text}
 	start, _ := d.in.Peek(1024)
+	hasMark := bytes.HasPrefix(start, []byte{0xef, 0xbb, 0xbf})
 	switch {
-	case (encoding == "" || encoding == utf8Text) && bytes.HasPrefix(start, []byte{0xef, 0xbb, 0xbf}):
-		_, _ = d.in.Discard(3)
-		d.decided = true
-	case encoding == utf16LE, encoding == "" && (bytes.HasPrefix(start, []byte{0xff, 0xfe}) || isUTF16(start, 1)):
-		return d.utf16(utf16LE, unicode.LittleEndian), d
-	case encoding == utf16BE, encoding == "" && (bytes.HasPrefix(start, []byte{0xfe, 0xff}) || isUTF16(start, 0)):
-		return d.utf16(utf16BE, unicode.BigEndian), d
-	case encoding != "" && encoding != utf8Text:
-		d.use(encoding)
+	case encoding != "":
+	case hasMark:
+		encoding = utf8Text
+	case bytes.HasPrefix(start, []byte{0xff, 0xfe}) || isUTF16(start, 1):
+		encoding = utf16LE
+	case bytes.HasPrefix(start, []byte{0xfe, 0xff}) || isUTF16(start, 0):
+		encoding = utf16BE
 	}
-	return d, d
-}
-
-func (d *decoder) utf16(name string, order unicode.Endianness) io.Reader {
-	d.name = name
-	return transform.NewReader(d.in, unicode.UTF16(order, unicode.UseBOM).NewDecoder())
+	if hasMark && encoding == utf8Text {
+		_, _ = d.in.Discard(3)
+	}
+	if encoding != "" {
+		d.use(encoding, d.in)
+	}
+	return d
 }
 
 // isUTF16 reports whether a text without a byte-order mark is UTF-16 with the high bytes at even (0) or
@@ -102,17 +95,8 @@ func isUTF16(start []byte, high int) bool {
 }
 
 func (d *decoder) Read(p []byte) (int, error) {
-	switch {
-	case len(d.rest) > 0:
-		n := copy(p, d.rest)
-		d.rest = d.rest[n:]
-		return n, nil
-	case d.wide != nil:
-		return d.wide.Read(p)
-	case d.decided && d.name == utf8Text:
-		return d.in.Read(p)
-	case d.decided:
-		return d.readSingleBytes(p)
+	if d.text != nil {
+		return d.text.Read(p)
 	}
 	some, err := d.in.Peek(1)
 	if len(some) == 0 {
@@ -123,20 +107,36 @@ func (d *decoder) Read(p []byte) (int, error) {
 	for end < len(some) && some[end] < utf8.RuneSelf {
 		end++
 	}
-	if end == 0 {
-		ahead, _ := d.in.Peek(window)
-		d.decided = true
-		if !isUTF8(ahead) {
-			name, unsure := guessCharset(ahead)
-			d.unsure = unsure
-			if name == windows1252 {
-				name, d.isOpen = latin1, true
-			}
-			d.use(name)
-		}
-		return d.Read(p)
+	if end > 0 {
+		return d.in.Read(p[:end])
 	}
-	return d.in.Read(p[:end])
+	d.detect()
+	return d.text.Read(p)
+}
+
+// detect decides the encoding by a text that begins with a byte that is not ASCII.
+func (d *decoder) detect() {
+	ahead, _ := d.in.Peek(window)
+	if isUTF8(ahead) {
+		d.use(utf8Text, d.in)
+		return
+	}
+	var name string
+	if name, d.unsure = guessCharset(ahead); name == windows1252 {
+		d.use(latin1, io.TeeReader(d.in, latinWatch{d}))
+	} else {
+		d.use(name, d.in)
+	}
+}
+
+// latinWatch is written what was read of a file that seems to be ISO-8859-1.
+type latinWatch struct{ *decoder }
+
+func (w latinWatch) Write(read []byte) (int, error) {
+	if slices.ContainsFunc(read, func(b byte) bool { return b >= 0x80 && b < 0xa0 }) {
+		w.name = windows1252
+	}
+	return len(read), nil
 }
 
 // isUTF8 reports whether a text is UTF-8, except for a few broken characters.
@@ -157,29 +157,9 @@ func isUTF8(text []byte) bool {
 }
 
 // use makes the decoder read an encoding.
-func (d *decoder) use(name string) {
-	d.name = name
-	in, _ := encodingNamed(name)
-	single, is := in.(*charmap.Charmap)
-	if !is {
-		d.wide = transform.NewReader(d.in, in.NewDecoder())
-		return
+func (d *decoder) use(name string, in io.Reader) {
+	d.name, d.text = name, in
+	if decoding, is := encodingNamed(name); is { // it is not UTF-8
+		d.text = transform.NewReader(in, decoding.NewDecoder())
 	}
-	for b := range d.decode {
-		d.decode[b] = utf8.AppendRune(nil, single.DecodeByte(byte(b)))
-	}
-}
-
-func (d *decoder) readSingleBytes(p []byte) (int, error) {
-	n, err := d.in.Read(d.raw[:])
-	out := d.rest[:0]
-	for _, b := range d.raw[:n] {
-		if b >= 0x80 && b < 0xa0 && d.isOpen {
-			d.name = windows1252
-		}
-		out = append(out, d.decode[b]...)
-	}
-	n = copy(p, out)
-	d.rest = out[n:]
-	return n, err
 }

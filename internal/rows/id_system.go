@@ -6,7 +6,7 @@ import (
 )
 
 // idColumns are the names of columns of ids, by the system that writes them. Ids of other columns, such as ID or Kundennummer,
-// belong to no system. Names are compared like those in headersOf.
+// belong to no system. Names are compared like those in known_headers.txt.
 var idColumns = map[string][]string{
 	"hubspot": {
 		"Record ID", "Datensatz-ID", "ID de registro", "ID de l'enregistrement", "ID d'enregistrement", "hs_object_id", "Associated Company ID", "Associated Company IDs", "Primary Associated Company ID",

@@ -44,13 +44,17 @@ const (
 	maxSampleText = 40_000
 )
 
-// Inspect describes the columns of a table.
-func (c *Columns[T]) Inspect(t *Reader) Inspection {
+// Inspect describes the columns of a table. It takes what NewColumns takes, but a table without any field, too.
+func Inspect[T targeting](t *Reader, mapping map[string]string, how Writing, fields Fields[T]) (Inspection, error) {
+	c, err := recognizeColumns(t, mapping, how, fields)
+	if err != nil {
+		return Inspection{}, err
+	}
 	in := Inspection{
 		Delimiter: t.Delimiter(), Encodings: Encodings(), Sheets: []string{}, Columns: []InspectedColumn{}, Mapping: map[string]string{}, CustomFields: []NeededField{},
 	}
 	sample := t.Sample()
-	in.Questions = append([]Question{}, c.Questions()...)
+	in.Questions = append([]Question{}, c.questions...)
 	in.Encoding, in.EncodingUnsure = t.Encoding(), t.EncodingUnsure()
 	if names, read := t.Sheets(); names != nil {
 		in.Sheets, in.Sheet = names, read
@@ -76,37 +80,28 @@ func (c *Columns[T]) Inspect(t *Reader) Inspection {
 		}
 		in.Columns = append(in.Columns, one)
 	}
-	return in
+	return in, nil
 }
 
 // sampledMembers returns the columns of JSON lines, with their values. Names in excess of what a header may have are
 // left out.
 func (c *Columns[T]) sampledMembers(sample []Row) (places []column[T], values [][]string) {
 	index, size := map[string]int{}, 0
-	var walk func(path string, object shape.Value)
-	walk = func(path string, object shape.Value) {
-		for _, m := range object.Members {
-			at := path + m.Key
-			if c.isNested(at, m.Value) {
-				walk(at+".", m.Value)
-				continue
-			}
-			i, known := index[at]
+	for _, row := range sample {
+		c.eachValue("", row.Object, func(path string, v shape.Value) {
+			i, known := index[path]
 			if !known {
-				if i = len(places); i >= maxInspected || size+len(at) > maxHeader {
-					continue
+				if i = len(places); i >= maxInspected || size+len(path) > maxHeader {
+					return
 				}
-				size += len(at)
-				index[at] = i
-				places, values = append(places, *c.member(at)), append(values, nil)
+				size += len(path)
+				index[path] = i
+				places, values = append(places, *c.member(path)), append(values, nil)
 			}
-			if text := strings.TrimFunc(show(m.Value), isBlank); text != "" {
+			if text := strings.TrimFunc(show(v), isBlank); text != "" {
 				values[i] = append(values[i], text)
 			}
-		}
-	}
-	for _, row := range sample {
-		walk("", row.Object)
+		})
 	}
 	return places, values
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // This file has the words with which tables say that somebody has opted out. Columns that say it by their name are in
-// headers.go: in a column of flags (do_not_contact) every value but a no opts out, in a column of a status
+// known_headers.txt: in a column of flags (do_not_contact) every value but a no opts out, in a column of a status
 // (opt_out_status) only optOutWords do.
 
 // optOutWords are the values that opt out, folded by foldHeader.

@@ -14,7 +14,7 @@ import (
 func (c *Columns[T]) Read(row *Row) (cells []Cell[T], dropped []Dropped) {
 	r := reading[T]{c: c}
 	if c.columns == nil {
-		r.object("", row.Object)
+		c.eachValue("", row.Object, r.member)
 		r.finish()
 		return r.cells, r.dropped
 	}
@@ -190,36 +190,27 @@ func (r *reading[T]) has(t T) bool {
 	return slices.ContainsFunc(r.cells, func(c Cell[T]) bool { return c.Target == t })
 }
 
-// object adds the members of a JSON object. Members of nested objects have a dotted path.
-func (r *reading[T]) object(path string, object shape.Value) {
-	for _, m := range object.Members {
-		at := path + m.Key
-		switch {
-		case r.c.isNested(at, m.Value):
-			r.object(at+".", m.Value)
-			continue
-		case r.c.objects[at]:
-			if m.Value.Kind != shape.Null {
-				r.dropped = append(r.dropped, Dropped{Column: at, Value: show(m.Value), Message: "must be an object"})
-			}
-			continue
+// member adds a value of a JSON object.
+func (r *reading[T]) member(path string, v shape.Value) {
+	if r.c.objects[path] {
+		if v.Kind != shape.Null {
+			r.dropped = append(r.dropped, Dropped{Column: path, Value: show(v), Message: "must be an object"})
 		}
-		p := r.c.member(at)
-		var none T
-		if p.target == none || m.Value.Kind == shape.Null || m.Value.Kind == shape.String && m.Value.Text == "" {
-			continue
+		return
+	}
+	p := r.c.member(path)
+	var none T
+	isText := p.typ == shape.TypeText || p.typ == shape.TypeDate
+	switch {
+	case p.target == none || v.Kind == shape.Null || v.Kind == shape.String && v.Text == "":
+	case (p.isFlag || p.isStatus) && v.Kind != shape.Bool:
+		for _, text := range textsOf(v) {
+			r.text(p, text, text)
 		}
-		isText := p.typ == shape.TypeText || p.typ == shape.TypeDate
-		switch {
-		case (p.isFlag || p.isStatus) && m.Value.Kind != shape.Bool:
-			for _, text := range textsOf(m.Value) {
-				r.text(p, text, text)
-			}
-		case m.Value.Kind == shape.String || m.Value.Kind == shape.Num && isText:
-			r.text(p, m.Value.Text, m.Value.Text)
-		default:
-			r.add(p, show(m.Value), m.Value)
-		}
+	case v.Kind == shape.String || v.Kind == shape.Num && isText:
+		r.text(p, v.Text, v.Text)
+	default:
+		r.add(p, show(v), v)
 	}
 }
 

@@ -57,7 +57,7 @@ func namesOf[T targeting](fields Fields[T]) *names {
 			n.add(strings.TrimPrefix(field, shape.CustomPrefix), field, 2)
 		}
 	}
-	for field, list := range headersOf(fields.Entity) {
+	for field, list := range knownHeaders()[fields.Entity] {
 		if !n.fields[field] {
 			continue
 		}
@@ -170,26 +170,16 @@ func (c *Columns[T]) assign(sample []Row) {
 	c.assignAlternatives(list)
 	var none T
 	for i := range c.assigned {
-		p := &c.assigned[i]
-		if p.target != none {
+		if p := &c.assigned[i]; p.target != none {
 			c.noteTarget(p)
-		}
-		for _, v := range values[i] {
-			p.note(v)
-			p.noteOptOut(v)
-		}
-	}
-	c.surveyed = len(sample)
-	c.decide()
-	for _, p := range c.assigned {
-		if p.target == none {
+		} else {
 			c.ignore(p.name)
 		}
 	}
 }
 
-// Check returns an error if no column of a CSV file sets a field.
-func (c *Columns[T]) Check() error {
+// check returns an error if no column of a CSV file sets a field.
+func (c *Columns[T]) check() error {
 	var none T
 	if c.columns == nil || slices.ContainsFunc(c.assigned, func(p column[T]) bool { return p.target != none }) {
 		return nil

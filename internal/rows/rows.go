@@ -2,6 +2,21 @@
 // JSON, optionally packed, in any common encoding and of any size. It owns the file formats, the recognition of columns,
 // the conversion of cells to values, and the report of what could not be read. The package knows no
 // kind of record.
+//
+// A Reader makes rows of a file:
+//
+//	bytes ─▶ unpack.go ─┬─▶ encoding.go, charset.go ─┬─▶ find_header.go, csv.go ─┬─▶ rows.go: Sample, Next, NextBatch
+//	                    │                            ├─▶ array.go (JSON)         │
+//	                    │                            ├─▶ vcard.go ───────────────┤
+//	                    └─▶ xlsx.go and xlsx_*.go ───┴───────────────────────────┘
+//
+// Columns make values of rows:
+//
+//	Sample ─▶ recognize.go, known_headers.txt ─▶ which field a column sets ─▶ inspect.go shows it to who imports the file
+//	all rows ─▶ survey.go ─▶ how a column writes dates and numbers: a first pass, in which nothing is imported
+//	each row ─▶ reading.go ─▶ value.go with date.go, number.go, person.go, opt_out.go and word.go ─▶ Cells, Dropped
+//
+// load.go passes them on in batches, and report.go counts what became of them.
 package rows
 
 import (
@@ -80,17 +95,15 @@ type Reader struct {
 	onClose  func()
 	book     *workbook // nil unless the file is a spreadsheet
 	next     func() (Row, error)
-	coming   []Row // the next rows, up to lastRows
+	sample   []Row // the first rows, when they have been asked for
+	coming   []Row // the next rows, among them those of the sample
 	after    error // why there are no more after them
-	end      error // why there are no more rows
 	isCSV    bool
 	line     int    // the number of the next line
 	again    []byte // lines to read again
 	againAt  int    // the position of the next line in again
 	long     bool   // a line that was too long follows again
 	comma    byte
-	sample   []Row // rows to return before others
-	sampled  bool
 }
 
 // Open starts to read a table. It finds out how the file is packed, its format, its encoding, and the
@@ -127,9 +140,8 @@ func (t *Reader) openText(content io.Reader, o Options) error {
 	if o.Sheet != "" {
 		return invalid("sheet", "the file is not a spreadsheet with sheets")
 	}
-	var text io.Reader
-	text, t.decoder = newDecoder(packed, o.Encoding)
-	t.in = bufio.NewReaderSize(text, 1<<16)
+	t.decoder = newDecoder(packed, o.Encoding)
+	t.in = bufio.NewReaderSize(t.decoder, 1<<16)
 	start, _ := t.in.Peek(t.in.Size())
 	if bytes.IndexByte(start, '\n') < 0 && bytes.IndexByte(start, '\r') >= 0 {
 		t.in = bufio.NewReaderSize(carriageReturns{t.in}, 1<<16)
@@ -224,21 +236,17 @@ func (t *Reader) detect(lines bool) (err error) {
 	return err
 }
 
-// Sample returns the first rows, which Next returns again, so that columns can be recognized by their
+// Sample returns the first rows, which Next returns, too, so that columns can be recognized by their
 // content. It returns less if the file cannot be read further.
 func (t *Reader) Sample() []Row {
-	if t.sampled {
+	if t.sample != nil {
 		return t.sample
 	}
-	t.sampled = true
-	for size := 0; len(t.sample) < sampleRows && size < sampleBytes; {
-		row, err := t.read()
-		if err != nil {
-			break // Next fails the same way
-		}
-		t.sample = append(t.sample, row)
-		size += row.size + len(row.Raw)
+	n := 0
+	for size := 0; n < sampleRows && size < sampleBytes && t.hasNext(n); n++ {
+		size += t.coming[n].size + len(t.coming[n].Raw)
 	}
+	t.sample = slices.Clone(t.coming[:n])
 	return t.sample
 }
 
@@ -258,34 +266,27 @@ func (t *Reader) NextBatch() (batch []Row, err error) {
 
 // Next returns the next row, or io.EOF at the end. An invalid row has an Err and does not end the
 // table.
-func (t *Reader) Next() (Row, error) {
-	if len(t.sample) > 0 {
-		row := t.sample[0]
-		t.sample = t.sample[1:]
-		return row, nil
+func (t *Reader) Next() (row Row, err error) {
+	if !t.hasNext(0) {
+		return row, t.after
 	}
-	return t.read()
+	row, t.coming = t.coming[0], t.coming[1:]
+	return row, nil
 }
 
-// read reads the next row. At the end it returns the same error again.
-func (t *Reader) read() (row Row, err error) {
-	if t.end != nil {
-		return row, t.end
-	}
-	for t.after == nil && len(t.coming) < lastRows {
-		if row, err = t.next(); err != nil {
+// hasNext reports whether there are more than n rows. It reads on until it knows whether the row after them is one of the
+// last, which may be a row of totals.
+func (t *Reader) hasNext(n int) bool {
+	for t.after == nil && len(t.coming) < n+lastRows {
+		row, err := t.next()
+		if err != nil {
 			t.after = err
-			t.markTotals()
+			t.markTotals(t.coming[n:])
 			break
 		}
 		t.coming = append(t.coming, row)
 	}
-	if len(t.coming) == 0 {
-		t.end = t.after
-		return Row{}, t.end
-	}
-	row, t.coming = t.coming[0], t.coming[1:]
-	return row, nil
+	return n < len(t.coming)
 }
 
 // lastRows is how many rows at the end may be rows of totals.
@@ -297,9 +298,9 @@ var totalWords = []string{"total", "totals", "grand total", "sum", "gesamt", "ge
 var errTotals = errors.New("is a row of totals")
 
 // markTotals marks the rows of totals among the last.
-func (t *Reader) markTotals() {
-	for i := range t.coming {
-		if row := &t.coming[i]; t.Columns != nil && row.Err == nil && row.isTotals() {
+func (t *Reader) markTotals(last []Row) {
+	for i := range last {
+		if row := &last[i]; t.Columns != nil && row.Err == nil && row.isTotals() {
 			row.Err = errTotals
 		}
 	}

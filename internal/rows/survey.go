@@ -156,9 +156,6 @@ func (c *Columns[T]) read(column, format string, args ...any) {
 	}
 }
 
-// Questions returns what has to be known before the table can be imported. Before Survey, it goes by the first rows.
-func (c *Columns[T]) Questions() []Question { return c.questions }
-
 func (p *column[T]) isDate() bool { return p.typ == shape.TypeDate }
 
 // styled returns the columns that set numbers or dates.
@@ -176,8 +173,8 @@ func (c *Columns[T]) styled() (list []*column[T]) {
 	return list
 }
 
-// NeedsSurvey reports whether how values are written depends on rows behind the first ones.
-func (c *Columns[T]) NeedsSurvey() bool {
+// needsSurvey reports whether how values are written depends on rows behind the first ones.
+func (c *Columns[T]) needsSurvey() bool {
 	if (c.plain || c.locale != nil) && !c.asksAboutOptOuts() {
 		return false
 	}
@@ -188,29 +185,38 @@ func (c *Columns[T]) NeedsSurvey() bool {
 	return len(c.styled()) > 0 || c.columns == nil && hasDates || c.asksAboutOptOuts()
 }
 
-// Survey reads another Reader of the same table to its end, and decides how the values of each column are written. A row
-// that cannot be read ends it, as it will end the import. It calls pause for each batch.
-func (c *Columns[T]) Survey(ctx context.Context, t *Reader, pause func()) error {
+// Survey decides how the values of each column are written, and returns what has to be known before the table can be
+// imported. NewColumns has decided it by the first rows. If further rows may change that, Survey opens the table again and
+// reads it to its end. A row that cannot be read ends it, as it will end the import. It calls pause for each batch.
+func (c *Columns[T]) Survey(ctx context.Context, open func() (*Reader, error), pause func()) ([]Question, error) {
+	if !c.needsSurvey() {
+		return c.questions, nil
+	}
+	t, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
 	for _, p := range c.all() {
 		p.evidence, p.optOuts = evidence{}, optOuts{}
 	}
 	c.surveyed = 0
-	for {
-		batch, err := t.NextBatch()
+	for err == nil {
+		var batch []Row
+		batch, err = t.NextBatch()
 		for i := range batch {
 			c.survey(&batch[i])
 		}
 		pause()
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err == io.EOF:
-			c.decide()
-			return nil
-		case err != nil:
-			return err
+		if ctx.Err() != nil {
+			err = ctx.Err()
 		}
 	}
+	if err != io.EOF {
+		return c.questions, err
+	}
+	c.decide()
+	return c.questions, nil
 }
 
 // survey takes the values of a row into account.
@@ -220,32 +226,25 @@ func (c *Columns[T]) survey(row *Row) {
 	}
 	c.surveyed++
 	if c.columns == nil {
-		c.surveyObject("", row.Object)
+		c.eachValue("", row.Object, c.surveyMember)
 		return
 	}
 	for i := range c.assigned {
-		if row.Cells[i] != "" {
-			c.assigned[i].survey(UnescapeFormula(row.Cells[i]))
+		if text := strings.TrimFunc(UnescapeFormula(row.Cells[i]), isBlank); text != "" {
+			c.assigned[i].survey(text)
 		}
 	}
 }
 
-func (c *Columns[T]) surveyObject(path string, object shape.Value) {
-	for _, m := range object.Members {
-		at := path + m.Key
-		if c.isNested(at, m.Value) {
-			c.surveyObject(at+".", m.Value)
-			continue
-		}
-		if c.objects[at] || m.Value.Kind == shape.Null {
-			continue
-		}
-		if p := c.member(at); m.Value.Kind == shape.String {
-			p.survey(m.Value.Text)
-		} else if m.Value.Kind != shape.Bool && p.typ != shape.TypeNumber && p.typ != shape.TypeDate {
-			for _, text := range textsOf(m.Value) {
-				p.survey(text)
-			}
+func (c *Columns[T]) surveyMember(path string, v shape.Value) {
+	if c.objects[path] || v.Kind == shape.Null {
+		return
+	}
+	if p := c.member(path); v.Kind == shape.String {
+		p.survey(v.Text)
+	} else if v.Kind != shape.Bool && p.typ != shape.TypeNumber && p.typ != shape.TypeDate {
+		for _, text := range textsOf(v) {
+			p.survey(text)
 		}
 	}
 }

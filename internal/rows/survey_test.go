@@ -34,12 +34,11 @@ func survey(t *testing.T, text string, how Writing) (values, asked, warnings []s
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.NeedsSurvey() {
-		if err := c.Survey(context.Background(), open(), func() {}); err != nil {
-			t.Fatal(err)
-		}
+	questions, err := c.Survey(context.Background(), func() (*Reader, error) { return open(), nil }, func() {})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, q := range c.Questions() {
+	for _, q := range questions {
 		asked = append(asked, fmt.Sprintf("%s %s %s %s", q.Code, q.Column, strings.Join(q.Samples, " "), strings.Join(q.Choices, "|")))
 	}
 	for row, err := table.Next(); err == nil; row, err = table.Next() {

@@ -44,6 +44,8 @@ const (
 	otherColumn  = "was left out: another column sets this field"
 	notAddress   = "is not an email address"
 	notLinkedIn  = "is not a LinkedIn URL"
+
+	takenForOptOut = "is taken for an opt-out" // which is no loss
 )
 
 // fromText converts text, of a cell or a JSON string, to a value of the field. The value is absent if
@@ -66,7 +68,6 @@ func (t *Target) fromText(text string, s Style) (v shape.Value, dropped []Droppe
 		}
 		return str(t.Field.Enum[i]), nil
 	}
-	isName := t.Field.IsLine()
 	if t.Field.Type == shape.TypeText && !t.Field.Long && !strings.Contains(t.Field.Format, "email") {
 		values := strings.Split(bare, valuesApart)
 		if t.manyPhones && len(values) == 1 {
@@ -84,82 +85,85 @@ func (t *Target) fromText(text string, s Style) (v shape.Value, dropped []Droppe
 	switch {
 	case bare == "":
 		return v, nil
-	case isNoValue(bare, isName):
+	case isNoValue(bare, t.Field.IsLine()):
 		drop(text, meansNothing, true)
 		return v, dropped
+	case t.Field.Format == "email" || t.Field.Format == shape.SuppressedEmail && !t.Field.HasFormat(bare):
+		first, others, ok := Email(bare)
+		if !ok {
+			drop(text, notAddress, false)
+			return v, dropped
+		}
+		for _, other := range others {
+			drop(other, onlyFirst, true)
+		}
+		return str(first), dropped
 	}
+	v, problem := t.read(text, bare, s)
+	if problem != "" {
+		drop(text, problem, problem == takenForOptOut)
+	}
+	return v, dropped
+}
+
+// read converts a text, which bare is without what surrounds it. problem is what is wrong with it.
+func (t *Target) read(text, bare string, s Style) (v shape.Value, problem string) {
 	switch t.Field.Type {
 	case shape.TypeNumber:
-		if t.Field.Integer && groupOrFraction.MatchString(bare) { // whole numbers have no decimals
-			bare = strings.NewReplacer(".", "", ",", "").Replace(bare)
-		}
-		if v = number(bare, s); v.Kind == shape.Num {
-			if t.isYear() && !t.isPossibleYear(v.Text) {
-				drop(text, "is not a year from 1500 to next year", false)
-				return shape.Value{}, dropped
-			}
-			return v, nil
-		}
-		message := "is not a number"
-		if t.Field.Integer {
-			message = "is not an integer"
-		}
-		drop(text, message, false)
-		return shape.Value{}, dropped
+		return t.readNumber(bare, s)
 	case shape.TypeBoolean:
 		if b, ok := ParseBool(bare); ok {
-			return shape.Value{Kind: shape.Bool, True: b}, nil
+			return shape.Value{Kind: shape.Bool, True: b}, ""
 		}
 		if t.OptOut {
-			drop(text, "is taken for an opt-out", true)
-			return shape.Value{Kind: shape.Bool, True: true}, dropped
+			return shape.Value{Kind: shape.Bool, True: true}, takenForOptOut
 		}
-		drop(text, "is not true or false", false)
-		return v, dropped
+		return v, "is not true or false"
 	case shape.TypeDate:
 		if date, ok := parseDate(bare, s); ok {
-			return str(date), nil
+			return str(date), ""
 		}
-		drop(text, "is not a date such as 2026-03-01", false)
-		return v, dropped
+		return v, "is not a date such as 2026-03-01"
 	case shape.TypeText:
-		switch {
-		case t.Field.Format == shape.SuppressedEmail && t.Field.HasFormat(bare):
-			return str(bare), nil
-		case t.Field.Format == "email" || t.Field.Format == shape.SuppressedEmail:
-			first, others, ok := Email(bare)
-			if !ok {
-				drop(text, notAddress, false)
-				return v, dropped
-			}
-			for _, other := range others {
-				drop(other, onlyFirst, true)
-			}
-			return str(first), dropped
-		case t.Field.Format == shape.SuppressedDomain && t.Field.HasFormat(bare):
-			return str(bare), nil
-		case t.Field.Format == "website" || t.Field.Format == "domain" || t.Field.Format == shape.SuppressedDomain:
-			return str(website(bare)), dropped
-		case t.Field.Format != "":
-			return str(bare), dropped
-		case strings.HasSuffix(t.Member, "linkedin_url"):
-			if !strings.Contains(strings.ToLower(bare), "linkedin.") {
-				drop(text, notLinkedIn, false)
-				return v, dropped
-			}
-			return str(bare), dropped
-		case t.isPhone() && cutShort.MatchString(bare):
-			drop(text, "is a number that a spreadsheet has cut short", false)
-			return v, dropped
-		case t.isPhone() && !strings.ContainsFunc(bare, unicode.IsDigit):
-			drop(text, "is not a phone number", false)
-			return v, dropped
-		case isName:
-			return str(oneLine(bare)), dropped
-		}
-		return str(text), dropped
+		return t.readText(text, bare)
 	}
-	return str(bare), dropped
+	return str(bare), ""
+}
+
+func (t *Target) readNumber(bare string, s Style) (v shape.Value, problem string) {
+	if t.Field.Integer && groupOrFraction.MatchString(bare) { // whole numbers have no decimals
+		bare = strings.NewReplacer(".", "", ",", "").Replace(bare)
+	}
+	switch v = number(bare, s); {
+	case v.Kind != shape.Num && t.Field.Integer:
+		return shape.Value{}, "is not an integer"
+	case v.Kind != shape.Num:
+		return shape.Value{}, "is not a number"
+	case t.isYear() && !t.isPossibleYear(v.Text):
+		return shape.Value{}, "is not a year from 1500 to next year"
+	}
+	return v, ""
+}
+
+func (t *Target) readText(text, bare string) (v shape.Value, problem string) {
+	format := t.Field.Format
+	switch {
+	case format == "website" || format == "domain" || format == shape.SuppressedDomain && !t.Field.HasFormat(bare):
+		return str(website(bare)), ""
+	case format != "":
+		return str(bare), ""
+	case strings.HasSuffix(t.Member, "linkedin_url") && !strings.Contains(strings.ToLower(bare), "linkedin."):
+		return v, notLinkedIn
+	case strings.HasSuffix(t.Member, "linkedin_url"):
+		return str(bare), ""
+	case t.isPhone() && cutShort.MatchString(bare):
+		return v, "is a number that a spreadsheet has cut short"
+	case t.isPhone() && !strings.ContainsFunc(bare, unicode.IsDigit):
+		return v, "is not a phone number"
+	case t.Field.IsLine():
+		return str(oneLine(bare)), ""
+	}
+	return str(text), ""
 }
 
 func (t *Target) isPhone() bool { return strings.HasSuffix(t.Member, "phone_number") }

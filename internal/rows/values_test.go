@@ -115,11 +115,10 @@ func TestInspect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	columns, err := NewColumns(table, nil, Writing{}, fields)
+	in, err := Inspect(table, nil, Writing{}, fields)
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := columns.Inspect(table)
 	var got []string
 	for _, c := range in.Columns {
 		got = append(got, c.Name+" "+c.Field+" "+string(c.Confidence))

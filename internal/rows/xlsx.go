@@ -112,7 +112,7 @@ func (w *workbook) links(from string) (map[string]partLink, error) {
 	if w.files[dir+"_rels/"+base+".rels"] == nil {
 		return links, nil
 	}
-	return links, w.readPart(dir+"_rels/"+base+".rels", func(x *xmlReader, e xml.StartElement) error {
+	return links, w.readPart(dir+"_rels/"+base+".rels", func(e xml.StartElement) error {
 		if e.Name.Local != "Relationship" {
 			return nil
 		}
@@ -130,7 +130,7 @@ func (w *workbook) links(from string) (map[string]partLink, error) {
 
 // readMain reads the list of the sheets.
 func (w *workbook) readMain(main string, links map[string]partLink) error {
-	return w.readPart(main, func(x *xmlReader, e xml.StartElement) error {
+	return w.readPart(main, func(e xml.StartElement) error {
 		switch e.Name.Local {
 		case "workbookPr":
 			w.is1904 = isTrue(attribute(e, "date1904"))
@@ -207,7 +207,7 @@ func (w *workbook) open(name string) (*xmlReader, error) {
 }
 
 // readPart calls each for every element of a part.
-func (w *workbook) readPart(name string, each func(*xmlReader, xml.StartElement) error) error {
+func (w *workbook) readPart(name string, each func(xml.StartElement) error) error {
 	x, err := w.open(name)
 	if err != nil {
 		return err
@@ -221,7 +221,7 @@ func (w *workbook) readPart(name string, each func(*xmlReader, xml.StartElement)
 			return err
 		}
 		if e, is := token.(xml.StartElement); is {
-			if err := each(x, e); err != nil {
+			if err := each(e); err != nil {
 				return err
 			}
 		}
@@ -250,6 +250,7 @@ func (l *limitedBytes) ReadByte() (byte, error) {
 type xmlReader struct {
 	decoder *xml.Decoder
 	bytes   *limitedBytes
+	text    []byte
 }
 
 func (x *xmlReader) next() (xml.Token, error) {
@@ -259,6 +260,43 @@ func (x *xmlReader) next() (xml.Token, error) {
 		return nil, damaged(err)
 	}
 	return token, err
+}
+
+// textIn returns the text in an element that has begun, up to its end: that of a cell, or of the table of texts. It is valid
+// until the next call.
+func (x *xmlReader) textIn(element string) ([]byte, error) {
+	x.text = x.text[:0]
+	isText, skipped := false, 0
+	for {
+		token, err := x.next()
+		if err != nil {
+			return nil, truncated(err)
+		}
+		switch e := token.(type) {
+		case xml.StartElement:
+			switch e.Name.Local {
+			case "v", "t":
+				isText = skipped == 0
+			case "rPh", "f", "extLst": // how it is pronounced, and the formula
+				skipped++
+			}
+		case xml.EndElement:
+			switch e.Name.Local {
+			case "v", "t":
+				isText = false
+			case "rPh", "f", "extLst":
+				skipped--
+			case element:
+				return x.text, nil
+			}
+		case xml.CharData:
+			if isText {
+				if x.text = append(x.text, e...); len(x.text) > maxToken {
+					return nil, errToken
+				}
+			}
+		}
+	}
 }
 
 // damaged returns the error of a part that cannot be read.
@@ -291,7 +329,7 @@ func isTrue(text string) bool { return text == "1" || strings.EqualFold(text, "t
 func (w *workbook) readFormats(name string) error {
 	codes := map[int]string{}
 	isInCells := false
-	return w.readPart(name, func(x *xmlReader, e xml.StartElement) error {
+	return w.readPart(name, func(e xml.StartElement) error {
 		id, err := strconv.Atoi(attribute(e, "numFmtId"))
 		switch e.Name.Local {
 		case "numFmt":

@@ -14,7 +14,6 @@ type sheetReader struct {
 	xml   *xmlReader
 	line  int
 	width int // how many columns the sheet says that it has
-	text  []byte
 }
 
 // next returns the next row that has a value, or io.EOF.
@@ -65,7 +64,11 @@ func (s *sheetReader) row(e xml.StartElement) (Row, error) {
 			if e.Name.Local != "c" {
 				continue
 			}
-			text, err := s.cell(e)
+			inside, err := s.xml.textIn("c")
+			if err != nil {
+				return row, err
+			}
+			text, err := s.value(attribute(e, "t"), attribute(e, "s"), string(inside))
 			if err != nil {
 				return row, err
 			}
@@ -121,44 +124,6 @@ func columnNumber(ref string) int {
 		}
 	}
 	return n - 1
-}
-
-// cell reads the value of a cell as text.
-func (s *sheetReader) cell(e xml.StartElement) (string, error) {
-	kind, format := attribute(e, "t"), attribute(e, "s")
-	s.text = s.text[:0]
-	isValue, skipped := false, 0
-	for {
-		token, err := s.xml.next()
-		if err != nil {
-			return "", truncated(err)
-		}
-		switch e := token.(type) {
-		case xml.StartElement:
-			switch e.Name.Local {
-			case "v", "t":
-				isValue = skipped == 0
-			case "rPh", "f", "extLst": // how it is pronounced, and the formula
-				skipped++
-			}
-		case xml.EndElement:
-			switch e.Name.Local {
-			case "v", "t":
-				isValue = false
-			case "rPh", "f", "extLst":
-				skipped--
-			}
-			if e.Name.Local == "c" {
-				return s.value(kind, format, string(s.text))
-			}
-		case xml.CharData:
-			if isValue {
-				if s.text = append(s.text, e...); len(s.text) > maxToken {
-					return "", errToken
-				}
-			}
-		}
-	}
 }
 
 // value returns what a cell shows: a text as it is, a number in full, a date in the form 2006-01-02. The result of a

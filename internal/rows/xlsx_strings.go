@@ -37,8 +37,6 @@ func (t *stringTable) read(w *workbook, name string) (err error) {
 		return err
 	}
 	out := bufio.NewWriterSize(t.file, 1<<16)
-	var text []byte
-	isText, skipped := false, 0
 	x, err := w.open(name)
 	if err != nil {
 		return err
@@ -50,31 +48,18 @@ func (t *stringTable) read(w *workbook, name string) (err error) {
 		}
 		switch e := token.(type) {
 		case xml.StartElement:
-			switch e.Name.Local {
-			case "si":
-				text = text[:0]
-			case "t":
-				isText = skipped == 0
-			case "rPh":
-				skipped++
+			if e.Name.Local != "si" {
+				continue
 			}
-		case xml.CharData:
-			if isText {
-				if text = append(text, e...); len(text) > maxToken {
-					return errToken
-				}
+			text, err := x.textIn("si")
+			if err == nil {
+				err = t.add(out, text)
+			}
+			if err != nil {
+				return err
 			}
 		case xml.EndElement:
-			switch e.Name.Local {
-			case "t":
-				isText = false
-			case "rPh":
-				skipped--
-			case "si":
-				if err := t.add(out, text); err != nil {
-					return err
-				}
-			case "sst":
+			if e.Name.Local == "sst" {
 				return out.Flush()
 			}
 		}

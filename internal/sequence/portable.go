@@ -12,7 +12,7 @@ func (e *Engine) Portions() []store.Portion {
 	return []store.Portion{
 		{Table: e.sequences}, {Counter: e.stops}, {Parts: e.counters},
 		// A message may be there under its other id. The id of its header is unique in the installation.
-		{Table: e.messages, Taken: func(rec any) { rec.(*Message).state.HeaderID = "" }},
+		{Table: e.messages, DropKey: func(rec any) { rec.(*Message).state.HeaderID = "" }},
 		{Parts: e.ledgers, Rename: renameLedger}, {Parts: e.recipients, Rename: renameRecipient},
 		{Parts: e.parts, Rename: renameJobs},
 		{Parts: e.changes, Rename: store.RenameJSON[change]()},

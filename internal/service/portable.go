@@ -31,7 +31,7 @@ func (s *Service) Portions() []store.Portion {
 	for i := range portions {
 		switch portions[i].Name() {
 		case s.Identity.Keys.Table.Name():
-			portions[i].Left = "nobody else may use them"
+			portions[i].WhyLeft = "nobody else may use them"
 		case s.Webhooks.Subscriptions.Table.Name():
 			portions[i].Secret = true
 		}

@@ -196,7 +196,7 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	})
 	s.Erasures = erasure.New(erasure.Options{
 		Store: st, Kinds: s.Kinds, Users: s.Identity.Users, CRM: s.CRM, Catalog: s.Catalog, Imports: s.Imports, Sequences: s.Sequences,
-		Operations: s.Operations, Index: s.Index, Lists: s.Kinds.Lists,
+		Operations: s.Operations, Index: s.Index, Lists: s.Kinds.Lists, Portions: append(s.Previews.Portions(), s.Webhooks.Portions()...),
 		ForgetResponses: func(ctx context.Context, org uuid.UUID, matches func([]byte) bool) error {
 			return s.API.EraseResponses(ctx, org, matches)
 		},

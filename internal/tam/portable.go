@@ -1,6 +1,7 @@
 package tam
 
 import (
+	"prospector/internal/shape"
 	"prospector/store"
 )
 
@@ -9,8 +10,15 @@ func (t *Tables) Portions() []store.Portion {
 	const left = "Previews are prepared again"
 	return []store.Portion{
 		{Table: t.Imports}, {Table: t.months},
-		{Table: t.Previews, Left: left}, {Table: t.answers, Left: left}, {Parts: t.members, Left: left},
-		{Parts: t.memberSets, Left: left}, {Parts: t.directory, Left: left},
+		{Table: t.Previews, WhyLeft: left}, {Table: t.answers, WhyLeft: left}, {Parts: t.members, WhyLeft: left, Personal: ofMembers()},
+		{Parts: t.memberSets, WhyLeft: left}, {Parts: t.directory, WhyLeft: left},
+	}
+}
+
+// ofMembers describes the members of Previews for erasures.
+func ofMembers() store.Personal {
+	return store.Personal{
+		Entity: "preview_members", Type: shape.Of[Member](), Components: map[string]*shape.Struct{"MemberData": shape.Of[PersonData]()},
 	}
 }
 

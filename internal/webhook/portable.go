@@ -12,11 +12,14 @@ import (
 // Portions returns what exports of an organization take along, besides the kinds.
 func (w *Webhooks) Portions() []store.Portion {
 	const left = "deliveries belong to the installation that makes them"
+	waiting := store.Personal{Events: true} // counted by the data of the events
 	return []store.Portion{
-		{Counter: w.settings, Left: left}, {Table: w.newEvents, Left: left}, {Table: w.deliveries, Left: left},
-		{Table: w.attempts, Left: left}, {Table: w.deleted, Left: left}, {Parts: w.formerAttempts, Left: left},
-		{Parts: w.formerBackOffs, Left: left}, {Table: w.formerCounters, Left: left},
-		{Parts: w.events, Left: left}, {Parts: w.pending, Left: left}, {Parts: w.backOffs, Left: left}, {Parts: w.expiry, Left: left},
+		{Counter: w.settings, WhyLeft: left}, {Table: w.newEvents, WhyLeft: left, Personal: waiting},
+		{Table: w.deliveries, WhyLeft: left, Personal: waiting}, {Table: w.attempts, WhyLeft: left, Personal: waiting},
+		{Table: w.deleted, WhyLeft: left}, {Parts: w.formerAttempts, WhyLeft: left, Personal: waiting},
+		{Parts: w.formerBackOffs, WhyLeft: left}, {Table: w.formerCounters, WhyLeft: left},
+		{Parts: w.events, WhyLeft: left, Personal: store.Personal{Entity: "webhook_events", Events: true}},
+		{Parts: w.pending, WhyLeft: left}, {Parts: w.backOffs, WhyLeft: left}, {Parts: w.expiry, WhyLeft: left},
 	}
 }
 

@@ -234,8 +234,8 @@ func knownNames(cells []string) (n int) {
 // allHeaders are the names in the table of headers, folded.
 var allHeaders = sync.OnceValue(func() map[string]bool {
 	all := map[string]bool{}
-	for _, entity := range []string{"contacts", "people", "accounts", "companies", "suppressions"} {
-		for field, names := range headersOf(entity) {
+	for _, fields := range knownHeaders() {
+		for field, names := range fields {
 			all[foldHeader(field)] = true
 			for _, name := range names {
 				all[foldHeader(name)] = true
