@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +26,8 @@ type Portion struct {
 	Counter Counter
 	// WhyLeft is why exports leave it out. It is empty for what they take along.
 	WhyLeft string
+	// Check verifies the portion. Nil means that it is compared with its keys, change log and checksums alone.
+	Check func(tx *Tx, report Report) error
 	// Personal says what erasures find in it. Tables of lists need none, because the tags of their types say it.
 	Personal Personal
 
@@ -55,6 +58,30 @@ type Personal struct {
 	Events bool
 }
 
+// VerifyPortions checks portions of the transaction's organization against their keys, change logs and checksums, and whatever
+// else their owners check. In an Update it corrects what follows from the records. An error does not keep it from the others.
+func VerifyPortions(tx *Tx, report Report, portions ...Portion) error {
+	var errs []error
+	for i := range portions {
+		errs = append(errs, portions[i].verify(tx, report))
+	}
+	return errors.Join(errs...)
+}
+
+func (p *Portion) verify(tx *Tx, report Report) error {
+	switch {
+	case p.Check != nil:
+		return p.Check(tx, report)
+	case p.Table != nil:
+		return p.Table.untyped().Verify(tx, report)
+	case p.Parts != nil:
+		return p.Parts.Verify(tx, report)
+	case p.Sets != nil:
+		return p.Sets.Verify(tx, report)
+	}
+	return nil // a counter is compared with nothing
+}
+
 // Name returns the name of the portion.
 func (p *Portion) Name() string {
 	switch {
@@ -83,7 +110,7 @@ func (p *Portion) Has(bucket string) bool {
 
 // OwnPortions returns the portions of this package.
 func OwnPortions(steps map[string]func() any) []Portion {
-	return []Portion{{Parts: journalParts, Rename: renameJournal(steps)}, {Parts: holdParts, WhyLeft: "the copy is held by itself"}}
+	return []Portion{{Parts: journalParts, Rename: renameJournal(steps), Check: (*Tx).VerifyJournals}, {Parts: holdParts, WhyLeft: "the copy is held by itself"}}
 }
 
 // Undeclared returns the buckets of the transaction's organization that belong to none of the portions.

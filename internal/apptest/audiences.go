@@ -98,7 +98,7 @@ func ContactIDs(ids ...string) map[string]any { return map[string]any{"contact_i
 func CheckAudiences(t *testing.T, app *App, org *Org) {
 	t.Helper()
 	err := app.Store.View(org.ID, func(tx *store.Tx) error {
-		return app.Outreach.Verify(tx, func(_ bool, format string, args ...any) { t.Errorf("sets: "+format, args...) })
+		return store.VerifyPortions(tx, func(_ bool, format string, args ...any) { t.Errorf("sets: "+format, args...) }, app.Outreach.Portions()...)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -75,9 +75,6 @@ func New(st *store.Store, operations *operation.Operations, targets ...Target) *
 // Jobs returns the handlers of the package's jobs.
 func (b *Bulk) Jobs() map[string]worker.Handler { return map[string]worker.Handler{Job: b.run} }
 
-// Verify checks the selections of the transaction's organization.
-func (b *Bulk) Verify(tx *store.Tx, report store.Report) error { return b.selection.Verify(tx, report) }
-
 // Request is an Operation to start.
 type Request struct {
 	Kind   operation.Kind // Update, Delete, Restore, Merge or Template

@@ -124,14 +124,6 @@ func (c *Catalog) EmployeeIDs(tx *store.Tx, companyID string, limit int) ([]uuid
 	return c.People.IDs(tx, byCompany, []byte(companyID), limit)
 }
 
-// Verify checks the catalog's records against their keys, change logs and checksums.
-func (c *Catalog) Verify(tx *store.Tx, report store.Report) error {
-	if err := c.Companies.Verify(tx, report); err != nil {
-		return err
-	}
-	return c.People.Verify(tx, report)
-}
-
 // The keys of the catalog's tables.
 const (
 	byID       = "id"       // unique: the id that the data source uses

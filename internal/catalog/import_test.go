@@ -40,7 +40,7 @@ func newMarket(t *testing.T) *market {
 func (m *market) verify() {
 	m.t.Helper()
 	err := m.st.View(Org, func(tx *store.Tx) error {
-		return m.Verify(tx, func(_ bool, format string, args ...any) { m.t.Errorf(format, args...) })
+		return store.VerifyPortions(tx, func(_ bool, format string, args ...any) { m.t.Errorf(format, args...) }, m.Portions()...)
 	})
 	if err != nil {
 		m.t.Error(err)

@@ -104,8 +104,3 @@ func (r *records[T, R]) readDismissed(tx *store.Tx) error {
 	r.apart = map[[2]uuid.UUID]bool{}
 	return r.eachDismissed(tx, func(_ uuid.UUID, pair [2]uuid.UUID) { r.apart[pair] = true })
 }
-
-// Verify checks the dismissals of the transaction's organization.
-func (d *Duplicates[T, R]) Verify(tx *store.Tx, report store.Report) error {
-	return d.dismissed.Verify(tx, report)
-}

@@ -278,8 +278,3 @@ func (i *Identity) CheckOldPassword(ctx context.Context, p Principal, client, pa
 func (i *Identity) UnlistedTables() []store.ShapedTable {
 	return []store.ShapedTable{i.credentials, i.sessions, i.preferences}
 }
-
-// Verify checks the credentials, sessions and preferences of the transaction's organization.
-func (i *Identity) Verify(tx *store.Tx, report store.Report) error {
-	return errors.Join(i.credentials.Verify(tx, report), i.sessions.Verify(tx, report), i.preferences.Verify(tx, report))
-}

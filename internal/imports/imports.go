@@ -49,18 +49,6 @@ func NewTables() *Tables {
 // Lists returns the list kind of imports.
 func (t *Tables) Lists() []*index.Kind { return []*index.Kind{t.List} }
 
-// Verify checks the records of the transaction's organization against their keys, change logs and
-// checksums.
-func (t *Tables) Verify(tx *store.Tx, report store.Report) error {
-	if err := t.Imports.Verify(tx, report); err != nil {
-		return err
-	}
-	if err := t.rejects.Verify(tx, report); err != nil {
-		return err
-	}
-	return t.problems.Verify(tx, report)
-}
-
 // Sources returns the events that the package emits.
 func (t *Tables) Sources() []store.Source {
 	done := record.Example[FileImport](example)

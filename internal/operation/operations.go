@@ -41,14 +41,6 @@ func New(st *store.Store, kinds *record.Set) *Operations {
 	return o
 }
 
-// Verify checks the Operations of the transaction's organization and their journals.
-func (o *Operations) Verify(tx *store.Tx, report store.Report) error {
-	if err := o.Table.Verify(tx, report); err != nil {
-		return err
-	}
-	return tx.VerifyJournals(report)
-}
-
 // Begin stores a new Operation of the transaction's actor. It is running, and a dry run or one without records is
 // completed. The caller sets Kind, Entity, DryRun, Matched, the counts of a dry run, UndoOf and the State that it needs, and ID if it is not a
 // new one.

@@ -248,9 +248,12 @@ func (o *Outreach) updateCount(tx *store.Tx, doc store.Doc[Audience], by int) er
 	return err
 }
 
-// verifyCounts reports audiences that do not have as many contacts as they count, and in an Update corrects the count.
-// It leaves out dynamic audiences: while their contacts are being compared with their filters, the count is ahead.
-func (o *Outreach) verifyCounts(tx *store.Tx, report store.Report) error {
+// verifyMembers checks the contacts of audiences, and reports audiences that do not have as many as they count. In an Update it
+// corrects the count. It leaves out that of dynamic audiences, which is ahead while their contacts are compared with their filters.
+func (o *Outreach) verifyMembers(tx *store.Tx, report store.Report) error {
+	if err := o.members.Verify(tx, report); err != nil {
+		return err
+	}
 	return o.Audiences.Table.Scan(tx, func(doc store.Doc[Audience]) (bool, error) {
 		if doc.Record.isLive() {
 			return true, nil

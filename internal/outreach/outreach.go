@@ -126,18 +126,6 @@ const membersName = "audiences.members"
 // MembersName returns the name of the sets of the contacts of audiences.
 func (*Outreach) MembersName() string { return membersName }
 
-// Verify checks the audience members and template versions of the transaction's organization. The
-// records themselves are verified with their set.
-func (o *Outreach) Verify(tx *store.Tx, report store.Report) error {
-	if err := o.members.Verify(tx, report); err != nil {
-		return err
-	}
-	if err := o.verifyCounts(tx, report); err != nil {
-		return err
-	}
-	return o.versions.Verify(tx, report)
-}
-
 // actingUser returns the user of the API key that the transaction acts for, if there is one.
 func actingUser(tx *store.Tx) uuid.NullUUID {
 	user := tx.Actor().User

@@ -9,7 +9,7 @@ import (
 
 // Portions returns what exports of an organization take along, besides the kinds.
 func (o *Outreach) Portions() []store.Portion {
-	return []store.Portion{{Sets: o.members}, {Parts: o.versions}}
+	return []store.Portion{{Sets: o.members, Check: o.verifyMembers}, {Parts: o.versions}}
 }
 
 // Payloads returns the types of the payloads of jobs, by kind.

@@ -276,7 +276,7 @@ func TestDeleteTemplateVersions(t *testing.T) {
 		}
 	}
 	f.view(func(tx *store.Tx) error {
-		return f.Verify(tx, func(_ bool, format string, args ...any) { t.Errorf(format, args...) })
+		return store.VerifyPortions(tx, func(_ bool, format string, args ...any) { t.Errorf(format, args...) }, f.Portions()...)
 	})
 }
 

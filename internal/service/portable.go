@@ -26,8 +26,11 @@ func (s *Service) Portions() []store.Portion {
 	portions := slices.Concat(
 		s.Kinds.Portions(), s.Identity.Portions(), s.CRM.Portions(), s.Outreach.Portions(), s.Sequences.Portions(),
 		s.Operations.Portions(), s.Bulk.Portions(), s.Files.Portions(), s.Previews.Portions(), s.Webhooks.Portions(),
-		s.API.Portions(), s.Catalog.Portions(), store.OwnPortions(steps),
+		s.Catalog.Portions(), store.OwnPortions(steps),
 	)
+	if s.API != nil { // which only a service that may run has
+		portions = append(portions, s.API.Portions()...)
+	}
 	for i := range portions {
 		switch portions[i].Name() {
 		case s.Identity.Keys.Table.Name():
@@ -51,11 +54,10 @@ func (s *Service) Portions() []store.Portion {
 // without a type has no ids.
 func (s *Service) Payloads() map[string]func() any {
 	all := map[string]func() any{}
-	for _, of := range []map[string]func() any{
-		s.Kinds.Payloads(), s.Outreach.Payloads(), s.Sequences.Payloads(), s.Operations.Payloads(), s.Bulk.Payloads(),
-		s.Undos.Payloads(), s.Imports.Payloads(),
+	for _, part := range []interface{ Payloads() map[string]func() any }{
+		s.Kinds, s.Outreach, s.Sequences, s.Operations, s.Bulk, s.Undos, s.Imports,
 	} {
-		maps.Copy(all, of)
+		maps.Copy(all, part.Payloads())
 	}
 	return all
 }

@@ -116,25 +116,42 @@ type Options struct {
 	NoSync bool
 }
 
-// Open opens the store and wires the service over it.
+// Open opens the store, wires the service over it and brings its data up to date.
 func Open(cfg Config, opt Options) (*Service, error) {
-	log := opt.Log
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
 	if os.Getenv("GOMAXPROCS") == "" {
 		turn.UseSpareThreads()
 	}
-	s := &Service{Config: cfg, Log: log}
-	s.Kinds = &record.Set{}
 	if !opt.New {
 		if err := cfg.checkStoreExists(); err != nil {
 			return nil, err
 		}
 	}
+	s := &Service{Config: cfg, Kinds: &record.Set{}, Log: opt.Log}
+	if err := s.openStore(opt); err != nil {
+		return nil, err
+	}
+	s.addFeatures()
+	for _, step := range []func(context.Context) error{
+		s.finishRebuild, s.Store.AbandonArrivals, s.Imports.Start, s.Sequences.Start, s.upgrade,
+		func(ctx context.Context) error { return s.Store.RememberFile(ctx, s.holdCopy) },
+	} {
+		if err := step(context.Background()); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
+	s.addAPI()
+	return s, nil
+}
+
+// openStore opens the store, declares what it contains and opens the index of that.
+func (s *Service) openStore(opt Options) error {
+	cfg := s.Config
 	st, err := store.Open(cfg.DataDir, store.Options{
 		Clock:  opt.Clock,
-		Log:    log,
+		Log:    opt.Log,
 		Events: func(tx *store.Tx, e store.Event) error { return s.Webhooks.Emit(tx, e) },
 		Committed: func(ctx context.Context, org uuid.UUID, changed map[string]uint64) {
 			s.Index.Committed(ctx, org, changed)
@@ -148,41 +165,34 @@ func Open(cfg Config, opt Options) (*Service, error) {
 		Fatal: opt.Fatal, Rebuild: true, NoSync: opt.NoSync,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := errors.Join(s.declare(st, cfg), os.RemoveAll(cfg.WorkDir()), os.RemoveAll(cfg.CompactDir())); err != nil {
-		return nil, errors.Join(err, st.Close())
+	err = errors.Join(s.declare(st, cfg), os.RemoveAll(cfg.WorkDir()), os.RemoveAll(cfg.CompactDir()))
+	if err == nil {
+		s.Index, err = index.Open(st, s.Kinds.Lists(), index.Options{
+			Dir: cfg.IndexDir(), CacheBytes: cfg.Index.CacheBytes, MaxOpen: newHandleBudget().indexes, Log: opt.Log,
+		})
 	}
-	s.Index, err = index.Open(st, s.Kinds.Lists(), index.Options{
-		Dir: cfg.IndexDir(), CacheBytes: cfg.Index.CacheBytes, MaxOpen: newHandleBudget().indexes, Log: log,
-	})
 	if err != nil {
-		return nil, errors.Join(err, st.Close())
+		return errors.Join(err, st.Close())
 	}
 	s.Outreach.UseIndex(s.Index)
-	if err := s.finishRebuild(context.Background()); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	if err := st.AbandonArrivals(context.Background()); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
+	return nil
+}
+
+// upgrade makes the changes of format that need the rules of records.
+func (s *Service) upgrade(ctx context.Context) error {
+	return errors.Join(s.CRM.Upgrade(ctx, s.Store), s.Webhooks.Upgrade(ctx))
+}
+
+// addFeatures creates the parts that declare no records of their own or need the index.
+func (s *Service) addFeatures() {
+	cfg, st := s.Config, s.Store
 	s.TAM = tam.New(st, s.Index, s.Previews, s.Operations, s.Catalog, s.Identity, s.CRM, tam.Options{
 		UnitRate: cfg.Research.UnitRate, Retention: cfg.TAM.Retention,
 		Researcher: cfg.researcher(s.Log, st.Now), MaxConcurrentQuestions: cfg.Research.Concurrency,
 	})
-	s.Imports = imports.New(st, s.Files, s.Operations, s.CRM, imports.Settings{Dir: cfg.ImportDir(), Retention: cfg.Imports.Retention, Log: log})
-	if err := s.Imports.Start(context.Background()); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	if err := s.Sequences.Start(context.Background()); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	if err := errors.Join(s.CRM.Upgrade(context.Background(), st), s.Webhooks.Upgrade(context.Background())); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	if err := st.RememberFile(context.Background(), s.holdCopy); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
+	s.Imports = imports.New(st, s.Files, s.Operations, s.CRM, imports.Settings{Dir: cfg.ImportDir(), Retention: cfg.Imports.Retention, Log: s.Log})
 	s.Undos = undo.New(st, s.Kinds, s.Operations, undo.Options{
 		Steps: map[string]func(*store.Tx, json.RawMessage) error{
 			sequence.OwnershipStep: s.Sequences.RestoreOwnership, record.UnmergedStep: s.remerge, crm.DoubtStep: s.CRM.RestoreDoubt,
@@ -201,21 +211,44 @@ func Open(cfg Config, opt Options) (*Service, error) {
 			return s.API.EraseResponses(ctx, org, matches)
 		},
 	})
-	jobs := s.TAM.Jobs()
-	maps.Copy(jobs, s.Imports.Jobs())
-	maps.Copy(jobs, s.Outreach.Jobs())
-	maps.Copy(jobs, s.Sequences.Jobs())
-	maps.Copy(jobs, s.Webhooks.Jobs())
-	maps.Copy(jobs, s.Operations.Jobs())
-	maps.Copy(jobs, s.Bulk.Jobs())
-	maps.Copy(jobs, s.Undos.Jobs())
-	maps.Copy(jobs, s.Erasures.Jobs())
-	jobs[record.SweepJob] = func(ctx context.Context, job store.Job) error { return s.Kinds.Sweep(ctx, st, job) }
-	jobs[record.TrashJob] = func(ctx context.Context, job store.Job) error {
-		return s.Kinds.ExpireTrash(ctx, st, cfg.Trash.Retention, job)
+}
+
+// addAPI creates the worker, which runs the jobs of all parts, and the API.
+func (s *Service) addAPI() {
+	cfg, scheduler := s.Config, turn.NewScheduler()
+	s.Worker = worker.New(s.Store, s.Log, s.jobs(scheduler))
+	for kind, limit := range map[string]int{
+		store.CompleteJob: maxCompleting, tam.PrepareJob: maxPreparing, tam.ResearchJob: maxResearching, tam.ImportJob: maxImporting,
+		bulk.Job: maxImporting, undo.Job: maxImporting, erasure.Job: maxErasing, imports.RunJob: maxFileImporting,
+	} {
+		s.Worker.Limit(kind, limit)
 	}
-	jobs[store.CompleteJob] = st.CompleteRecords
-	scheduler := turn.NewScheduler()
+	s.API = handlers.New(handlers.Options{
+		Store: s.Store, Index: s.Index, Kinds: s.Kinds, Identity: s.Identity, CRM: s.CRM, Catalog: s.Catalog, TAM: s.TAM, Outreach: s.Outreach,
+		Sequences: s.Sequences, Webhooks: s.Webhooks, Bulk: s.Bulk, OperationLog: s.Operations, Undos: s.Undos, Erasures: s.Erasures,
+		Imports: s.Imports, Worker: s.Worker, Scheduler: scheduler, Log: s.Log, Version: Version(),
+		LinkBase: s.browserBase, TrustedProxies: cfg.trustedProxies(),
+		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes, ImportBytes: cfg.Limits.ImportBytes, ParseBytes: cfg.Limits.ParseBytes,
+		ConcurrentRequests: cfg.Limits.ConcurrentRequests, ListTime: cfg.Limits.ListTime, SeparateMetrics: cfg.MetricsAddr != "",
+	})
+}
+
+// jobs returns what runs the jobs of all parts, each in the turn of its organization.
+func (s *Service) jobs(scheduler *turn.Scheduler) map[string]worker.Handler {
+	jobs := map[string]worker.Handler{
+		record.SweepJob: func(ctx context.Context, job store.Job) error { return s.Kinds.Sweep(ctx, s.Store, job) },
+		record.TrashJob: func(ctx context.Context, job store.Job) error {
+			return s.Kinds.ExpireTrash(ctx, s.Store, s.Config.Trash.Retention, job)
+		},
+		store.CompleteJob: s.Store.CompleteRecords,
+	}
+	for _, part := range []interface {
+		Jobs() map[string]worker.Handler
+	}{
+		s.TAM, s.Imports, s.Outreach, s.Sequences, s.Webhooks, s.Operations, s.Bulk, s.Undos, s.Erasures,
+	} {
+		maps.Copy(jobs, part.Jobs())
+	}
 	for kind, handle := range jobs {
 		jobs[kind] = func(ctx context.Context, job store.Job) error {
 			ctx, work := scheduler.Start(ctx, job.Org)
@@ -223,36 +256,13 @@ func Open(cfg Config, opt Options) (*Service, error) {
 			return handle(ctx, job)
 		}
 	}
-	s.Worker = worker.New(st, log, jobs)
-	s.Worker.Limit(store.CompleteJob, maxCompleting)
-	s.Worker.Limit(tam.PrepareJob, maxPreparing)
-	s.Worker.Limit(tam.ResearchJob, maxResearching)
-	s.Worker.Limit(tam.ImportJob, maxImporting)
-	s.Worker.Limit(bulk.Job, maxImporting)
-	s.Worker.Limit(undo.Job, maxImporting)
-	s.Worker.Limit(erasure.Job, maxErasing)
-	s.Worker.Limit(imports.RunJob, maxFileImporting)
-	s.API = handlers.New(handlers.Options{
-		Store: st, Index: s.Index, Kinds: s.Kinds, Identity: s.Identity, CRM: s.CRM, Catalog: s.Catalog, TAM: s.TAM, Outreach: s.Outreach,
-		Sequences: s.Sequences, Webhooks: s.Webhooks, Bulk: s.Bulk, OperationLog: s.Operations, Undos: s.Undos, Erasures: s.Erasures, Imports: s.Imports, Worker: s.Worker, Scheduler: scheduler, Log: log, Version: Version(),
-		LinkBase: s.browserBase, TrustedProxies: cfg.trustedProxies(),
-		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes, ImportBytes: cfg.Limits.ImportBytes, ParseBytes: cfg.Limits.ParseBytes,
-		ConcurrentRequests: cfg.Limits.ConcurrentRequests, ListTime: cfg.Limits.ListTime, SeparateMetrics: cfg.MetricsAddr != "",
-	})
-	return s, nil
+	return jobs
 }
 
 // Verify checks the data of the transaction's organization. In an Update it corrects what follows from the
 // records.
 func (s *Service) Verify(tx *store.Tx, report store.Report) error {
-	if err := s.Kinds.Verify(tx, report); err != nil {
-		return err
-	}
-	return errors.Join(
-		s.Identity.Verify(tx, report), s.Catalog.Verify(tx, report), s.Previews.Verify(tx, report), s.Outreach.Verify(tx, report),
-		s.Sequences.Verify(tx, report), s.Webhooks.Verify(tx, report), s.Operations.Verify(tx, report), s.Bulk.Verify(tx, report),
-		s.Files.Verify(tx, report), s.CRM.ContactDuplicates.Verify(tx, report), s.CRM.AccountDuplicates.Verify(tx, report),
-	)
+	return store.VerifyPortions(tx, report, s.Portions()...)
 }
 
 // Restored brings up to date what depends on a record that was restored from a backup. before is the public part that it

@@ -55,7 +55,7 @@ func newFixture(t *testing.T) *fixture {
 	o.worker = worker.New(st, slog.New(slog.DiscardHandler), o.Jobs())
 	t.Cleanup(func() {
 		o.view(func(tx *store.Tx) error {
-			return o.Verify(tx, func(_ bool, format string, args ...any) { t.Errorf(format, args...) })
+			return store.VerifyPortions(tx, func(_ bool, format string, args ...any) { t.Errorf(format, args...) }, o.Portions()...)
 		})
 		if err := st.Close(); err != nil {
 			t.Error(err)

@@ -182,7 +182,7 @@ func TestPreviewResearchCut(t *testing.T) {
 				t.Fatalf("interruption %d: unexpected status %s", cut, statusOf(t, org, id))
 			}
 			if err := app.Store.View(org.ID, func(tx *store.Tx) error {
-				return app.TAM.Verify(tx, func(_ bool, format string, args ...any) { t.Errorf("cut %d: "+format, append([]any{cut}, args...)...) })
+				return store.VerifyPortions(tx, func(_ bool, format string, args ...any) { t.Errorf("cut %d: "+format, append([]any{cut}, args...)...) }, app.TAM.Portions()...)
 			}); err != nil {
 				t.Error(err)
 			}

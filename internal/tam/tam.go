@@ -63,19 +63,6 @@ func NewTables() *Tables {
 // Lists returns the list kinds of Previews and Imports.
 func (t *Tables) Lists() []*index.Kind { return []*index.Kind{t.PreviewList, t.ImportList} }
 
-// Verify checks the records of the transaction's organization against their keys, change logs and
-// checksums.
-func (t *Tables) Verify(tx *store.Tx, report store.Report) error {
-	for _, table := range []interface {
-		Verify(*store.Tx, store.Report) error
-	}{t.Previews, t.Imports, t.months, t.answers, t.members, t.memberSets, t.directory} {
-		if err := table.Verify(tx, report); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // TAM prepares Previews and imports them.
 type TAM struct {
 	*Tables

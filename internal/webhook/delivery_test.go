@@ -114,7 +114,7 @@ func (h *webhookFixture) checkConsistency() {
 	h.t.Helper()
 	apptest.CheckConsistency(h.t, h.App, h.org)
 	report := func(_ bool, format string, args ...any) { h.t.Errorf("webhooks: "+format, args...) }
-	if err := h.Store.View(h.org.ID, func(tx *store.Tx) error { return h.Webhooks.Verify(tx, report) }); err != nil {
+	if err := h.Store.View(h.org.ID, func(tx *store.Tx) error { return store.VerifyPortions(tx, report, h.Webhooks.Portions()...) }); err != nil {
 		h.t.Fatal(err)
 	}
 	if err := h.Store.Verify(h.t.Context(), false, report); err != nil {

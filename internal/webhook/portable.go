@@ -19,7 +19,8 @@ func (w *Webhooks) Portions() []store.Portion {
 		{Table: w.deleted, WhyLeft: left}, {Parts: w.formerAttempts, WhyLeft: left, Personal: waiting},
 		{Parts: w.formerBackOffs, WhyLeft: left}, {Table: w.formerCounters, WhyLeft: left},
 		{Parts: w.events, WhyLeft: left, Personal: store.Personal{Entity: "webhook_events", Events: true}},
-		{Parts: w.pending, WhyLeft: left}, {Parts: w.backOffs, WhyLeft: left}, {Parts: w.expiry, WhyLeft: left},
+		{Parts: w.backOffs, WhyLeft: left}, {Parts: w.expiry, WhyLeft: left},
+		{Parts: w.pending, WhyLeft: left, Check: w.verifyPending},
 	}
 }
 

@@ -114,20 +114,6 @@ func (w *Webhooks) Jobs() map[string]worker.Handler {
 	}
 }
 
-// Verify checks the tables of the transaction's organization against their keys, checksums and counters.
-func (w *Webhooks) Verify(tx *store.Tx, report store.Report) error {
-	for _, verify := range []func(*store.Tx, store.Report) error{
-		w.newEvents.Verify, w.deliveries.Verify, w.events.Verify, w.pending.Verify, w.backOffs.Verify, w.attempts.Verify,
-		w.deleted.Verify, w.expiry.Verify, w.formerAttempts.Verify, w.formerBackOffs.Verify,
-		w.formerCounters.Verify, w.verifyPending,
-	} {
-		if err := verify(tx, report); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Pending returns the number of pending deliveries of all organizations. An event that is not fanned out yet
 // counts as one for each of its subscriptions.
 func (w *Webhooks) Pending() (pending int, err error) {
@@ -155,6 +141,9 @@ func (w *Webhooks) Pending() (pending int, err error) {
 // subscription and checks that the data of each event exists. In an Update it corrects the counts and
 // removes the deliveries and the new events whose data is gone.
 func (w *Webhooks) verifyPending(tx *store.Tx, report store.Report) error {
+	if err := w.pending.Verify(tx, report); err != nil {
+		return err
+	}
 	waiting := map[uuid.UUID]int{}
 	err := w.deliveries.Scan(tx, func(d store.Doc[delivery]) (bool, error) {
 		if d.Record.Data == nil {
