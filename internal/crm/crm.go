@@ -25,7 +25,7 @@ type CRM struct {
 	Fields        *record.Kind[Field]
 	Views         *record.Kind[View]
 	Suppressions  *record.Kind[Suppression]
-	Erasures      *record.Erasures
+	Erased        *record.ErasedAddresses
 
 	ContactDuplicates *Duplicates[Contact, duplicate.Contact]
 	AccountDuplicates *Duplicates[Account, duplicate.Account]
@@ -71,7 +71,7 @@ type ContactChange struct {
 // New declares the kinds in the set, which must already contain the users. hosts decides which
 // websites identify an account.
 func New(set *record.Set, hosts *address.Hosts) *CRM {
-	c := &CRM{Erasures: record.NewErasures(), set: set, hosts: hosts}
+	c := &CRM{Erased: record.NewErasedAddresses(), set: set, hosts: hosts}
 	c.Accounts = addEntity(c, c.accountRules())
 	c.Accounts.List.Hosts = hosts
 	c.Contacts = addEntity(c, c.contactRules())

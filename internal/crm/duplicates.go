@@ -97,19 +97,19 @@ func newDuplicates[T, R any](
 
 func (c *CRM) declareDuplicates() {
 	c.ContactDuplicates = newDuplicates(c.Contacts, duplicate.Contacts(), func(m *shape.Members) duplicate.Contact {
-		account := m.Text(`"account_id":"`)
+		account := m.Text("account_id")
 		r := duplicate.Contact{Account: account}
-		first := m.Text(`"first_name":"`)
-		r.Name = match.NewPerson(first, m.Text(`"last_name":"`))
-		r.AddEmail(m.Text(`"email":"`))
+		first := m.Text("first_name")
+		r.Name = match.NewPerson(first, m.Text("last_name"))
+		r.AddEmail(m.Text("email"))
 		for _, email := range otherTexts(m) {
 			r.AddEmail(email)
 		}
-		r.AddPhone(m.Text(`"phone_number":"`))
-		for _, phone := range m.Texts(`"other_phones":`) {
+		r.AddPhone(m.Text("phone_number"))
+		for _, phone := range m.Texts("other_phones") {
 			r.AddPhone(phone)
 		}
-		if url := address.LinkedIn(m.Text(`"linkedin_url":"`)); identifiesPerson(url) {
+		if url := address.LinkedIn(m.Text("linkedin_url")); identifiesPerson(url) {
 			r.LinkedIn = url
 		}
 		return r
@@ -125,11 +125,11 @@ func (c *CRM) declareDuplicates() {
 		return joinNames(c.FirstName, c.LastName)
 	}, c.Accounts.Table.Counter())
 	c.AccountDuplicates = newDuplicates(c.Accounts, duplicate.Accounts(), func(m *shape.Members) (r duplicate.Account) {
-		r.Name, r.LegalForm = match.Company(m.Text(`"name":"`))
-		r.Website = c.hosts.Key(m.Text(`"website":"`))
-		r.Country = match.Fold(m.Text(`"country":"`))
-		r.LinkedIn = address.LinkedIn(m.Text(`"linkedin_url":"`))
-		r.Phone = match.Phone(m.Text(`"phone_number":"`))
+		r.Name, r.LegalForm = match.Company(m.Text("name"))
+		r.Website = c.hosts.Key(m.Text("website"))
+		r.Country = match.Fold(m.Text("country"))
+		r.LinkedIn = address.LinkedIn(m.Text("linkedin_url"))
+		r.Phone = match.Phone(m.Text("phone_number"))
 		return r
 	}, func(by string, a *Account) string {
 		switch by {

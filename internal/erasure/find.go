@@ -102,7 +102,7 @@ func (w *erasing) count(kind string, n int) {
 // findContacts collects the contacts of the person. If an erasure was interrupted, it returns what that knew.
 func (w *erasing) findContacts() (before *known, err error) {
 	err = w.Store.View(w.org, func(tx *store.Tx) error {
-		stored, err := w.CRM.Erasures.Unfinished(tx, address.Key(w.asked))
+		stored, err := w.CRM.Erased.Unfinished(tx, address.Key(w.asked))
 		if err == nil && stored != nil {
 			before = &known{}
 			err = json.Unmarshal(stored, before)

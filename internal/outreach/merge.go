@@ -23,7 +23,7 @@ type Merge struct {
 // merged is a token whose value is a member of a stored record.
 type merged struct {
 	position int    // among the tokens of the template
-	member   string // its encoded start, "key":
+	member   string // see shape.Members
 }
 
 // NewMerge returns a Merge with the values of the sender and the organization, which are the same
@@ -40,10 +40,10 @@ func (o *Outreach) NewMerge(tx *store.Tx, c *template.Compiled, sender uuid.UUID
 	}
 	from, organization := shape.NewMembers(string(user.JSON)), shape.NewMembers(string(org.JSON))
 	for i, t := range c.Tokens {
-		part := merged{i, memberOf(t.Field)}
+		part := merged{i, t.Field}
 		switch {
 		case t == template.Token{Group: template.Recipient, Field: "company"}:
-			m.account = append(m.account, merged{i, memberOf("name")})
+			m.account = append(m.account, merged{i, "name"})
 		case t == template.Token{Group: template.Sender, Field: "company"}:
 			m.values.Set(i, org.Record.Name)
 		case t.Group == template.Recipient:
@@ -60,9 +60,6 @@ func (o *Outreach) NewMerge(tx *store.Tx, c *template.Compiled, sender uuid.UUID
 	}
 	return m, nil
 }
-
-// memberOf returns the encoded start of the member that holds a field.
-func memberOf(field string) string { return `"` + field[strings.LastIndexByte(field, '.')+1:] + `":` }
 
 // Sender returns the values of the sender and the organization alone.
 func (m *Merge) Sender() *template.Values { return m.values }

@@ -22,7 +22,7 @@ func (k *kind) textField(key string) func(rec any) string {
 func MatchKey(field string) string { return "match." + field }
 
 // MatchFields returns the fields by which a batch can find records of the kind.
-func (k *kind) MatchFields() []string { return MatchFields(k.match) }
+func (k *kind) MatchFields() []string { return MatchFields(k.match.Fields) }
 
 // MatchFields returns the fields by which a batch can find records of a kind that has an
 // external_id and the given Rules.Match.
@@ -41,7 +41,7 @@ func (k *kind) Matching(tx *store.Tx, field string) (ids []uuid.UUID, err error)
 
 // FindAll returns the records that match text in one of the fields in Match.
 func (k *kind) FindAll(tx *store.Tx, field, text string) ([]uuid.UUID, error) {
-	return k.table.IDs(tx, MatchKey(field), []byte(k.match[field](text)), 0)
+	return k.table.IDs(tx, MatchKey(field), []byte(k.match.Fields[field](text)), 0)
 }
 
 // Find returns the oldest record that matches text in one of the MatchFields.
@@ -52,7 +52,7 @@ func (k *kind) Find(tx *store.Tx, field, text string) (uuid.UUID, bool, error) {
 	if k.table.Count(tx) == 0 {
 		return uuid.Nil, false, nil
 	}
-	folded := k.match[field](text)
+	folded := k.match.Fields[field](text)
 	if folded == "" {
 		return uuid.Nil, false, nil
 	}
@@ -132,9 +132,6 @@ func withoutEdits(body shape.Value) shape.Value {
 	}
 	return out
 }
-
-// Draft returns the draft of an item without an id.
-func (item *Item[T]) Draft() (Draft[T], error) { return item.draft, item.given.problem }
 
 // Outcome is the result for one record of a batch.
 type Outcome struct {

@@ -267,19 +267,14 @@ func (s *Set) ForgetValues(tx *store.Tx, entity string, id uuid.UUID) error {
 			return err
 		}
 	}
-	for _, other := range s.kinds {
-		for _, f := range other.refs {
-			if f.Ref != entity || f.Input {
-				continue
-			}
-			referrers, err := other.table.IDs(tx, f.Key, id[:], 0)
-			if err != nil {
+	for other, f := range s.referencesTo(entity) {
+		referrers, err := other.table.IDs(tx, f.Key, id[:], 0)
+		if err != nil {
+			return err
+		}
+		for _, referrer := range referrers {
+			if err := tx.ForgetValues(other.table.Name(), referrer); err != nil {
 				return err
-			}
-			for _, referrer := range referrers {
-				if err := tx.ForgetValues(other.table.Name(), referrer); err != nil {
-					return err
-				}
 			}
 		}
 	}

@@ -78,12 +78,12 @@ func (item *importItem) prepareLink(l *link, known map[string]*preparedLink, isO
 func (l *link) prepare() *preparedLink {
 	made := &preparedLink{body: l.body}
 	source := shape.Member{Key: sourceField, Value: shape.Value{Kind: shape.String, Text: fromTable}}
-	for l.refers.ops.alike != nil {
+	for l.refers.isAlike {
 		body := made.body
 		if l.refers.shape.Field(sourceField) != nil {
 			body.Members = append(body.Members[:len(body.Members):len(body.Members)], source)
 		}
-		draft, p := l.refers.ops.draft(body)
+		draft, p := l.refers.typed.draft(body)
 		if p.Count() == 0 {
 			made.draft = draft
 			break
@@ -220,7 +220,7 @@ func (im *Importer) follow(tx *store.Tx, l *link, known *found, report func(rows
 			im.reportMissing(l, report)
 			return linked{}, nil
 		}
-		if one.id, _, err = l.refers.ops.create(tx, l.draft); err != nil {
+		if one.id, _, err = l.refers.typed.add(tx, l.draft); err != nil {
 			return linked{}, err
 		}
 		im.dry.touch(l.refers, one.id)
@@ -233,10 +233,10 @@ func (im *Importer) follow(tx *store.Tx, l *link, known *found, report func(rows
 
 // fillLinked fills the empty fields of a record that a link describes, and changes none.
 func (im *Importer) fillLinked(tx *store.Tx, l *link, id uuid.UUID) error {
-	if l.refers.ops.alike == nil || len(l.body.Members) == 0 {
+	if !l.refers.isAlike || len(l.body.Members) == 0 {
 		return nil
 	}
-	changes, err := l.refers.ops.change(tx, id, func(rec any) (shape.Value, error) {
+	changes, err := l.refers.typed.edit(tx, id, func(rec any) (shape.Value, error) {
 		body, err := l.refers.withoutKnownID(tx, id, l.refers.idsOf(rec), l.body)
 		if err == nil {
 			l.refers.withFurtherID(rec, &body)
@@ -256,20 +256,18 @@ func (im *Importer) search(tx *store.Tx, l *link) (one linked, rest *link, err e
 	isFound := false
 	if v := l.body.Get(externalID); v.Kind == shape.String {
 		if one.id, isFound, err = l.refers.findByID(tx, v.Text); err == nil && !isFound && l.draft != nil {
-			one.id, isFound, err = l.refers.findSpelled(tx, v.Text, l.refers.ops.record(l.draft))
+			one.id, isFound, err = l.refers.findSpelled(tx, v.Text, l.refers.typed.record(l.draft))
 		}
 		if err != nil {
 			return one, l, err
 		}
-		if isFound && l.draft != nil && l.refers.ops.identity != nil {
-			identity, rec := l.refers.ops.identity, l.refers.ops.record(l.draft)
-			agrees, differs, stored, err := l.refers.agrees(tx, one.id, rec)
+		if isFound && l.draft != nil && l.refers.match.Identity != nil {
+			_, why, err := l.refers.agrees(tx, one.id, v.Text, l.refers.typed.record(l.draft))
 			if err != nil {
 				return one, l, err
 			}
-			if differs && !agrees {
-				note := identity.conflict(v.Text, stored, identity.Of(rec))
-				l, one.id, isFound = l.without(externalID, note, &one.notes), uuid.Nil, false
+			if why != "" {
+				l, one.id, isFound = l.without(externalID, why, &one.notes), uuid.Nil, false
 			}
 		}
 	}
@@ -284,7 +282,7 @@ func (im *Importer) search(tx *store.Tx, l *link) (one linked, rest *link, err e
 		return one, l, nil
 	}
 	var of int
-	if one.id, of, err = l.refers.ops.alike(tx, l.refers.ops.record(l.draft)); of > 1 {
+	if one.id, of, err = l.refers.typed.alike(tx, l.refers.typed.record(l.draft)); of > 1 {
 		for _, c := range l.by {
 			if nameFields[c.Target.by] {
 				one.notes = append(one.notes, severalAlike(l.refers, c, of))
@@ -344,7 +342,7 @@ func (im *Importer) named(
 		return im.named(tx, l, shown, shape.Value{}, known, report)
 	}
 	if !is {
-		if l.refers.newNamed == nil || !im.mayCreate(l.refers) || isID(name.Text) {
+		if (l.refers.names == nil || l.refers.names.New == nil) || !im.mayCreate(l.refers) || isID(name.Text) {
 			message := "is not the name of a " + l.refers.Object + "; create_missing can create it"
 			if isID(name.Text) {
 				message = "does not exist"
@@ -352,12 +350,12 @@ func (im *Importer) named(
 			report(rows.Dropped{Column: l.column, Value: name.Text, Message: message})
 			return uuid.Nil, nil
 		}
-		draft, p := l.refers.ops.draft(l.refers.newNamed(name.Text, im.kind.Object))
+		draft, p := l.refers.typed.draft(l.refers.names.New(name.Text, im.kind.Object))
 		if p.Count() > 0 {
 			report(rows.Dropped{Column: l.column, Value: name.Text, Message: reason(p.Details()[0].Message, name.Text)})
 			return uuid.Nil, nil
 		}
-		if id, _, err = l.refers.ops.create(tx, draft); err != nil {
+		if id, _, err = l.refers.typed.add(tx, draft); err != nil {
 			return uuid.Nil, err
 		}
 		im.dry.touch(l.refers, id)
