@@ -66,7 +66,7 @@ func (c *CRM) contactRules() record.Rules[Contact] {
 		Trash: &record.TrashRules[Contact]{
 			SetsOf: func(tx *store.Tx, id uuid.UUID) ([]uuid.UUID, error) { return c.follower.AudiencesOf(tx, id) },
 			MayRestore: func(tx *store.Tx, id uuid.UUID, trashed, restored []byte, force bool) error {
-				return c.follower.ContactJoining(tx, id, ContactChange{Before: [][]byte{trashed}, After: restored, SameTime: true, Force: force})
+				return c.follower.ContactJoining(tx, id, IndirectChange{Before: [][]byte{trashed}, After: restored, SameTime: true, Force: force})
 			},
 			AfterRestore: func(tx *store.Tx, contact *Contact, audiences []uuid.UUID) error {
 				return c.follower.ContactRestored(tx, contact.ID, audiences)
@@ -177,19 +177,8 @@ type Reach struct {
 
 // Reach returns what decides whether a contact can be written to.
 func (r *Recipients) Reach(id uuid.UUID) (to Reach, found bool, err error) {
-	_, public, err := r.contacts.Public(id)
-	if err != nil || public == nil {
-		return to, false, err
-	}
-	contact := shape.NewMembers(string(public))
-	return reach(&contact), true, nil
-}
-
-func reach(contact *shape.Members) (to Reach) {
-	to.Email = contact.Text("email")
-	to.Others = contact.Texts("other_emails")
-	to.OptedOut = contact.Flag("do_not_contact")
-	return to
+	recipient, found, err := r.Read(id)
+	return recipient.Reach, found, err
 }
 
 // Read returns a contact as a recipient.
@@ -203,7 +192,8 @@ func (r *Recipients) Read(id uuid.UUID) (to Recipient, found bool, err error) {
 		to.AccountID = uuid.NullUUID{UUID: account, Valid: true}
 	}
 	to.FirstName, to.LastName = contact.Text("first_name"), contact.Text("last_name")
-	to.Reach = reach(&contact)
+	to.Email, to.Others = contact.Text("email"), contact.Texts("other_emails")
+	to.OptedOut = contact.Flag("do_not_contact")
 	to.public = public
 	return to, true, nil
 }

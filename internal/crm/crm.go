@@ -52,7 +52,7 @@ type Follower interface {
 	ContactsMerged(tx *store.Tx, into uuid.UUID, contacts []uuid.UUID) error
 	// ContactJoining is called when a contact has been merged with others or restored, with the records that it was
 	// before.
-	ContactJoining(tx *store.Tx, contact uuid.UUID, change ContactChange) error
+	ContactJoining(tx *store.Tx, contact uuid.UUID, change IndirectChange) error
 	// AccountsMerged is called when accounts have been merged into another.
 	AccountsMerged(tx *store.Tx, accounts []uuid.UUID) error
 }
@@ -60,8 +60,8 @@ type Follower interface {
 // Follow lets f follow what happens to contacts. It must be called once, before any record changes.
 func (c *CRM) Follow(f Follower) { c.follower = f }
 
-// ContactChange is a change of a contact that nobody made to the contact itself.
-type ContactChange struct {
+// IndirectChange is a change of a contact that nobody made to the contact itself.
+type IndirectChange struct {
 	Before   [][]byte // the public JSON of the records that it was
 	After    []byte
 	SameTime bool // updated_at may have changed

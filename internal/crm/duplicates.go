@@ -70,14 +70,13 @@ type Duplicates[T, R any] struct {
 	dismissed *store.Table[dismissal]
 
 	mu       sync.Mutex
-	uses     int
-	searches map[uuid.UUID]*search[R] // by organization
+	searches []*search[R] // of organizations, the last one to search last
 }
 
 // search is the last search of an organization.
 type search[R any] struct {
+	org    uuid.UUID
 	turn   chan struct{} // has room for one, who searches or uses the search
-	used   int           // when, by a count of all uses
 	at     time.Time
 	of     []uint64 // the counters
 	found  *duplicate.Search[R]
@@ -89,7 +88,7 @@ type search[R any] struct {
 func newDuplicates[T, R any](
 	k *record.Kind[T], rules duplicate.Rules[R], read func(*shape.Members) R, show func(string, *T) string, also ...store.Counter,
 ) *Duplicates[T, R] {
-	d := &Duplicates[T, R]{kind: k, rules: rules, read: read, show: show, searches: map[uuid.UUID]*search[R]{}}
+	d := &Duplicates[T, R]{kind: k, rules: rules, read: read, show: show}
 	d.dismissed = store.NewTable[dismissal](k.Entity+"-dismissed", nil, nil).Unlogged()
 	d.counters = append(also, k.Table.Counter(), dismissals(k.Entity))
 	return d
@@ -247,21 +246,14 @@ func (d *Duplicates[T, R]) Groups(ctx context.Context, st *store.Store, org uuid
 func (d *Duplicates[T, R]) searchOf(org uuid.UUID) *search[R] {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := d.searches[org]
-	if s == nil {
-		s = &search[R]{turn: make(chan struct{}, 1)}
-		d.searches[org] = s
+	s := &search[R]{org: org, turn: make(chan struct{}, 1)}
+	if at := slices.IndexFunc(d.searches, func(s *search[R]) bool { return s.org == org }); at >= 0 {
+		s = d.searches[at]
+		d.searches = slices.Delete(d.searches, at, at+1)
 	}
-	d.uses++
-	s.used = d.uses
-	for len(d.searches) > keptSearches {
-		oldest := org
-		for id, other := range d.searches {
-			if other.used < d.searches[oldest].used {
-				oldest = id
-			}
-		}
-		delete(d.searches, oldest)
+	d.searches = append(d.searches, s)
+	if len(d.searches) > keptSearches {
+		d.searches = slices.Delete(d.searches, 0, 1)
 	}
 	return s
 }

@@ -30,8 +30,7 @@ var entities = []struct {
 }
 
 // Values returns the allowed values.
-func (Entity) Values() []string {
-	var values []string
+func (Entity) Values() (values []string) {
 	for _, e := range entities {
 		values = append(values, string(e.entity))
 	}
@@ -39,8 +38,7 @@ func (Entity) Values() []string {
 }
 
 // Values returns the allowed values.
-func (ObjectType) Values() []string {
-	var values []string
+func (ObjectType) Values() (values []string) {
 	for _, e := range entities {
 		values = append(values, string(e.object))
 	}

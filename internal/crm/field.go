@@ -220,13 +220,12 @@ func (c *CRM) CustomFields(tx *store.Tx, entity Entity) (*shape.Customs, error) 
 // readFields returns the custom fields of the transaction's organization by entity. A damaged field is
 // missing: records keep its values, but nothing reads or changes them.
 func (c *CRM) readFields(tx *store.Tx) (map[string]*filter.CustomFields, error) {
+	all, damaged, err := c.ListFields(tx, "")
 	fields := map[Entity][]shape.CustomField{otherEntities: nil}
-	damaged := c.Fields.Table.Count(tx)
-	err := c.Fields.Table.Scan(tx, func(d store.Doc[Field]) (bool, error) {
-		fields[d.Record.Entity] = append(fields[d.Record.Entity], d.Record.Custom())
-		damaged--
-		return true, nil
-	})
+	for i := range all {
+		f := &all[i]
+		fields[f.Entity] = append(fields[f.Entity], f.Custom())
+	}
 	byEntity := map[string]*filter.CustomFields{}
 	for entity, list := range fields {
 		customs := filter.NewCustomFields(list)

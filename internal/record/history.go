@@ -136,7 +136,7 @@ func (k *kind) originals(tx *store.Tx, id uuid.UUID) (map[uuid.UUID][]store.Doc[
 		return nil, err
 	}
 	all := map[uuid.UUID][]store.Doc[merged]{}
-	err = k.merged.Each(tx, k.merged.Readable(tx, ids), func(m store.Doc[merged]) error {
+	err = k.merged.Each(tx, ids, func(m store.Doc[merged]) error {
 		if m.Record.Original != nil {
 			all[m.Record.Kept.Operation] = append(all[m.Record.Kept.Operation], m)
 		}
@@ -248,7 +248,7 @@ func (k *kind) lastForm(tx *store.Tx, id uuid.UUID) ([]byte, error) {
 		return nil, nil
 	}
 	doc, err := k.merged.Get(tx, id)
-	if err != nil && (store.IsGone(err)) {
+	if store.IsGone(err) {
 		err = nil
 	}
 	return doc.Record.Original, err

@@ -148,7 +148,7 @@ func (k *kind) InspectImport(tx *store.Tx, table *rows.Reader, o ImportOptions) 
 // check checks the options that do not depend on the table.
 func (im *Importer) check() error {
 	var p fault.Problems
-	o, fields := &im.options, im.kind.matchFields()
+	o, fields := &im.options, im.kind.MatchFields()
 	switch {
 	case o.MatchOn == "" || o.MatchOn == MatchAuto:
 		im.match = append([]string{externalID}, slices.DeleteFunc(slices.Clone(fields), func(f string) bool { return f == externalID })...)
@@ -245,7 +245,7 @@ func (k *kind) importTargets(tx *store.Tx) (map[string]*target, error) {
 		t.Column = column
 		targets[column] = &t
 	}
-	if k.matchFields() != nil {
+	if k.MatchFields() != nil {
 		add("id", target{Target: rows.Target{Member: "id", Field: *k.shape.Field("id")}})
 	}
 	for _, f := range k.List.Fields {
@@ -306,7 +306,7 @@ func (k *kind) namesTargets(targets map[string]*target) map[string]*target {
 func (k *kind) referTargets(t target) map[string]target {
 	targets, prefix := map[string]target{}, strings.TrimSuffix(t.field, "id")
 	for _, f := range k.List.Fields {
-		isKey := slices.Contains(k.matchFields(), f.Key)
+		isKey := slices.Contains(k.MatchFields(), f.Key)
 		isPart := k.isAlike && !f.ReadOnly && f.Ref == "" && f.Type != shape.TypeMulti && f.Key != sourceField && !f.OfObjects()
 		if isKey || isPart {
 			t.by, t.Field, t.Member = f.Key, f.Field, prefix+f.Key
@@ -332,11 +332,4 @@ func (k *kind) FindNamed(tx *store.Tx, name, object string) (uuid.UUID, bool, er
 	}
 	id, found := k.table.Find(tx, "name", k.names.Key(name, object))
 	return id, found, nil
-}
-
-func (k *kind) matchFields() []string {
-	if k.shape.Field(externalID) == nil {
-		return nil
-	}
-	return k.MatchFields()
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // findGiven returns the record with the id of the row.
-func (a *attempt) findGiven(report func(rows.Dropped)) (id uuid.UUID, exists bool, err error) {
+func (a *attempt) findGiven() (id uuid.UUID, exists bool, err error) {
 	given := a.item.body.Get("id")
 	if given.Kind == shape.Absent {
 		return uuid.Nil, false, nil
@@ -33,14 +33,14 @@ func (a *attempt) findGiven(report func(rows.Dropped)) (id uuid.UUID, exists boo
 	}
 	for _, c := range a.item.cells {
 		if c.Target.Member == "id" {
-			report(rows.Dropped{Column: c.Column, Value: c.Text, Message: "does not exist"})
+			a.report(rows.Dropped{Column: c.Column, Value: c.Text, Message: "does not exist"})
 		}
 	}
 	return uuid.Nil, false, nil
 }
 
 // find returns the record that the row means by its other values. rec is what the row would add.
-func (a *attempt) find(rec any, links []linked, report func(rows.Dropped)) (id uuid.UUID, exists bool, err error) {
+func (a *attempt) find(rec any, links []linked) (id uuid.UUID, exists bool, err error) {
 	for _, field := range a.match {
 		for i, v := range append([]shape.Value{a.item.body.Get(field)}, a.item.body.Get(rows.Further(field)).Items...) {
 			if v.Kind != shape.String || v.Text == "" || !a.mayFind(field, v.Text) || i > 0 && a.kind.match.isShared(v.Text) {
@@ -64,7 +64,7 @@ func (a *attempt) find(rec any, links []linked, report func(rows.Dropped)) (id u
 	if of > 1 {
 		for _, c := range a.item.cells {
 			if nameFields[c.Target.Member] {
-				report(severalAlike(a.kind, c, of))
+				a.report(severalAlike(a.kind, c, of))
 				break
 			}
 		}

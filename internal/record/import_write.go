@@ -121,7 +121,7 @@ type attempt struct {
 	dropped []rows.Dropped
 
 	id         uuid.UUID
-	exportedID string // see ownID, if the row has an id that does not exist here
+	exportedID string // see the function of this name, if the row has an id that does not exist here
 	added      bool
 	changes    []rows.Change
 	keptOptOut bool
@@ -130,11 +130,12 @@ type attempt struct {
 	fillsOnly bool
 }
 
+func (a *attempt) report(d rows.Dropped) { a.dropped = append(a.dropped, d) }
+
 func (a *attempt) run() error {
 	a.dropped = a.dropped[:len(a.dropped):len(a.dropped)]
 	before := len(a.dropped)
-	report := func(d rows.Dropped) { a.dropped = append(a.dropped, d) }
-	refs, links, err := a.resolve(a.tx, a.item, a.known, report)
+	refs, links, err := a.resolve()
 	if err != nil {
 		return err
 	}
@@ -142,16 +143,16 @@ func (a *attempt) run() error {
 	if len(refs.Members) > 0 {
 		draft = a.kind.typed.refer(draft, withoutEdits(refs))
 	}
-	id, exists, err := a.findGiven(report)
+	id, exists, err := a.findGiven()
 	if err == nil && !exists && a.exportedID != "" {
 		body := shape.Value{Kind: shape.Object}
 		rec := a.kind.typed.record(draft)
 		a.kind.withExportedID(rec, &body, a.exportedID)
-		a.kind.accumulate(rec, &body, report)
+		a.kind.accumulate(rec, &body, a.report)
 		draft = a.kind.typed.refer(draft, body)
 	}
 	if err == nil && !exists {
-		id, exists, err = a.find(a.kind.typed.record(draft), links, report)
+		id, exists, err = a.find(a.kind.typed.record(draft), links)
 	}
 	if err != nil {
 		return err
@@ -201,7 +202,7 @@ func (a *attempt) edit(rec any, refs shape.Value) (shape.Value, error) {
 			a.keepFurther(rec, &body)
 			body = a.kind.onlyEmpty(rec, body)
 		}
-		a.kind.accumulate(rec, &body, func(d rows.Dropped) { a.dropped = append(a.dropped, d) })
+		a.kind.accumulate(rec, &body, a.report)
 		return body, nil
 	}
 	if a.kind.optOut.Field != "" && body.Get(a.kind.optOut.Field).True && !a.hasOptedOut(rec) {

@@ -29,22 +29,9 @@ func (k *Kind[T]) Merge(
 		return doc, err
 	}
 	var p fault.Problems
-	others := make([]store.Doc[T], 0, len(ids))
-	for i, other := range ids {
-		path := fmt.Sprintf("ids[%d]", i)
-		if other == id {
-			p.Invalid(path, "is the record that the others are merged into")
-			continue
-		}
-		d, found, err := k.Lookup(tx, other)
-		if err != nil {
-			return doc, err
-		}
-		if !found {
-			p.Invalid(path, "%s %s", other, doesNotExist)
-			continue
-		}
-		others = append(others, d)
+	others, err := k.readOthers(tx, id, ids, &p)
+	if err != nil {
+		return doc, err
 	}
 	records := []*T{&old.Record}
 	for i := range others {
@@ -85,6 +72,27 @@ func (k *Kind[T]) Merge(
 		return doc, err
 	}
 	return doc, k.updated(tx, &old.Record, &rec, changed, doc.JSON)
+}
+
+// readOthers reads the records that are merged into the record id.
+func (k *Kind[T]) readOthers(tx *store.Tx, id uuid.UUID, ids []uuid.UUID, p *fault.Problems) (others []store.Doc[T], err error) {
+	for i, other := range ids {
+		path := fmt.Sprintf("ids[%d]", i)
+		if other == id {
+			p.Invalid(path, "is the record that the others are merged into")
+			continue
+		}
+		d, found, err := k.Lookup(tx, other)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			p.Invalid(path, "%s %s", other, doesNotExist)
+			continue
+		}
+		others = append(others, d)
+	}
+	return others, nil
 }
 
 // fold fills the record into, a copy of the first record, with the values of all records.

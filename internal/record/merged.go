@@ -114,9 +114,9 @@ func (k *kind) Survivor(tx *store.Tx, id uuid.UUID) (survivor uuid.UUID, found b
 // maxMerges bounds how often a record was merged on.
 const maxMerges = 10_000
 
-// Merged calls fn for every record that was merged into another, as it was then, with the id of the one that it lives on in.
+// EachMerged calls fn for every record that was merged into another, as it was then, with the id of the one that it lives on in.
 // Those whose merge can no longer be undone are left out.
-func (k *Kind[T]) Merged(tx *store.Tx, fn func(rec *T, survivor uuid.UUID)) error {
+func (k *Kind[T]) EachMerged(tx *store.Tx, fn func(rec *T, survivor uuid.UUID)) error {
 	return k.merged.Scan(tx, func(d store.Doc[merged]) (bool, error) {
 		if d.Record.Original == nil {
 			return true, nil

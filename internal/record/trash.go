@@ -184,8 +184,8 @@ func (k *Kind[T]) IsTrashed(tx *store.Tx, id uuid.UUID) bool {
 	return k.trash != nil && k.trash.Has(tx, id)
 }
 
-// Trashed calls fn for every record in the trash, without its private part.
-func (k *Kind[T]) Trashed(tx *store.Tx, fn func(rec *T)) error {
+// EachTrashed calls fn for every record in the trash, without its private part.
+func (k *Kind[T]) EachTrashed(tx *store.Tx, fn func(rec *T)) error {
 	return k.trash.Scan(tx, func(d store.Doc[Trashed[T]]) (bool, error) {
 		fn(&d.Record.Record)
 		return true, nil

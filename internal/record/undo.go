@@ -11,7 +11,8 @@ import (
 	"prospector/store"
 )
 
-// The ways back. There are three, and all of them end in putBack or setFields, which check a record like any other write:
+// The ways back. There are three. Two of them end in putBack, which creates a record again without what does not exist any
+// more, or in setFields, which checks the record like an update:
 //
 //	the undo of an operation (package undo reads its journal backwards)
 //	└─ Set.Reverse, for each change
@@ -23,7 +24,7 @@ import (
 //	└─ Kind.Restore → restore → putBack
 //	   └─ through Set.Restoring, if others lost values with the record: package undo calls Set.Reverse for these
 //
-//	a record of a backup (the command restore-record, which writes it as it was)
+//	a record of a backup (the command restore, which writes it as it was)
 //	└─ Set.MayReturn → Set.DropReferences → Set.MayRestore
 //
 // The undo of the undo of a merge merges again: Set.Remerge → mergeAgain. This file and undo_updates.go have undos, restore.go
@@ -33,7 +34,7 @@ import (
 type Undoing struct {
 	Operation uuid.UUID
 	Since     time.Time // when it began
-	// Guarded has Rules.MayRestore asked about records that get back what the deletion of another one took from them, with
+	// Guarded has TrashRules.MayRestore asked about records that get back what the deletion of another one took from them, with
 	// Force. What is refused stays as it is or, if Strict is set, is an error.
 	Guarded, Force, Strict bool
 	AlreadyBack            uuid.UUID // a record that was restored before
@@ -145,7 +146,7 @@ func (s *Set) MergeConflict(tx *store.Tx, entity string, operation, into uuid.UU
 	if err != nil {
 		return uuid.Nil, false, err
 	}
-	err = k.merged.Each(tx, k.merged.Readable(tx, ids), func(m store.Doc[merged]) error {
+	err = k.merged.Each(tx, ids, func(m store.Doc[merged]) error {
 		if store.CompareIDs(m.Record.Kept.Operation, operation) > 0 { // ids are in the order of creation
 			by, conflict = m.Record.Kept.Operation, true
 		}
