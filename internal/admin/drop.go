@@ -227,7 +227,7 @@ func warningOf(s *service.Service, d *Dropped) string {
 	switch {
 	case d.Kind == suppressions && (d.Missing > 0 || d.ID.Valid && d.Entry == "" && !d.Replaced):
 		return "what it suppressed is not known and can receive email again; restore it from a backup"
-	case d.Kind == record.ErasuresName+".part":
+	case d.Kind == record.ErasedAddressesName+".part":
 		return "addresses of people who were erased can receive email again if they are added again; restore a backup"
 	case d.Kind == membersOf(s):
 		return "contacts are no longer in this audience, and their sequences stop; add them again or restore a backup"

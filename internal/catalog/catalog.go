@@ -74,14 +74,14 @@ type Catalog struct {
 	PersonList  *index.Kind
 
 	hosts    *address.Hosts
-	erasures *record.Erasures
+	erasures *record.ErasedAddresses
 	erased   *store.Table[erased]
 }
 
 // New declares the tables and lists of the catalog. hosts decides which websites identify a company.
 func New(hosts *address.Hosts) *Catalog {
 	c := &Catalog{
-		hosts: hosts, erasures: record.NewErasures(), erased: newErased(),
+		hosts: hosts, erasures: record.NewErasedAddresses(), erased: newErased(),
 		Companies: record.NewTable("companies", []store.Unique[Company]{{
 			Name: byID, Of: func(c *Company) []byte { return []byte(c.ID) },
 		}}, []store.Key[Company]{

@@ -43,10 +43,12 @@ func (c *CRM) accountRules() record.Rules[Account] {
 			a.OtherIDs = distinct(a.OtherIDs, string(a.ExternalID), shape.Fold)
 			return nil
 		},
-		InUse:    c.isAccountInUse,
-		CanMerge: true, Fold: foldAccount, SourceOf: func(a *Account) string { return a.Origin.SourceID },
-		Match: matchable("accounts", c.hosts), MatchVersion: c.hosts.Version(),
-		Identity: c.accountIdentity(),
+		Undo:  &record.UndoRules[Account]{InUse: c.isAccountInUse},
+		Merge: &record.MergeRules[Account]{Fold: foldAccount, SourceOf: func(a *Account) string { return a.Origin.SourceID }},
+		Match: record.MatchRules{
+			Fields: matchFields("accounts", c.hosts), Version: c.hosts.Version(), Identity: c.accountIdentity(),
+		},
+		Import: record.ImportRules[Account]{IsErased: c.namesErased},
 		Alike: &record.Alike[Account]{
 			Key: accountNameKey, Version: nameVersion,
 			Prefix: func(a *Account) string { return AccountNameKey(a.Name, "") }, Common: c.commonOfAccounts,

@@ -130,4 +130,4 @@ func remainingIDs(into, first *Common, others []string) []string {
 }
 
 // otherTexts returns the other addresses of a stored contact that identify the person.
-func otherTexts(m *shape.Members) []string { return personal(m.Texts(`"other_emails":`)) }
+func otherTexts(m *shape.Members) []string { return personal(m.Texts("other_emails")) }

@@ -48,37 +48,55 @@ type Scoring struct {
 func (c *CRM) contactRules() record.Rules[Contact] {
 	return record.Rules[Contact]{
 		Object: "contact", Entity: "contacts", Check: c.checkContact, Example: contactExample,
-		Triggers: []store.Trigger{{
-			Event:       "unsubscribed",
-			Description: "A contact opted out of outreach: do_not_contact became true.",
-			Example:     optedOut(contactExample),
-		}},
-		UpdateEvents: func(before, after *Contact) []string {
-			if !before.DoNotContact && after.DoNotContact {
-				return []string{"updated", "unsubscribed"}
-			}
-			return []string{"updated"}
+		AfterChange: c.contactChanged, AfterUpdate: c.confirmOptOut,
+		Keys: []store.Key[Contact]{sourceKey(func(c *Contact) *Origin { return &c.Origin }), otherAddresses},
+		Events: record.EventRules[Contact]{
+			More: []store.Trigger{{
+				Event:       "unsubscribed",
+				Description: "A contact opted out of outreach: do_not_contact became true.",
+				Example:     optedOut(contactExample),
+			}},
+			OfUpdate: func(before, after *Contact) []string {
+				if !before.DoNotContact && after.DoNotContact {
+					return []string{"updated", "unsubscribed"}
+				}
+				return []string{"updated"}
+			},
 		},
-		Changed: c.contactChanged,
-		InUse:   c.isContactInUse, MayUndo: c.mayUndoContact, TakeBack: c.takeOptOutBack, Confirm: c.confirmOptOut,
-		CanMerge: true, SourceOf: func(c *Contact) string { return c.Origin.SourceID },
-		SetsOf: func(tx *store.Tx, id uuid.UUID) ([]uuid.UUID, error) { return c.follower.AudiencesOf(tx, id) },
-		MayRestore: func(tx *store.Tx, id uuid.UUID, trashed, restored []byte, force bool) error {
-			return c.follower.ContactJoining(tx, id, ContactChange{Before: [][]byte{trashed}, After: restored, SameTime: true, Force: force})
+		Trash: &record.TrashRules[Contact]{
+			SetsOf: func(tx *store.Tx, id uuid.UUID) ([]uuid.UUID, error) { return c.follower.AudiencesOf(tx, id) },
+			MayRestore: func(tx *store.Tx, id uuid.UUID, trashed, restored []byte, force bool) error {
+				return c.follower.ContactJoining(tx, id, IndirectChange{Before: [][]byte{trashed}, After: restored, SameTime: true, Force: force})
+			},
+			AfterRestore: func(tx *store.Tx, contact *Contact, audiences []uuid.UUID) error {
+				return c.follower.ContactRestored(tx, contact.ID, audiences)
+			},
 		},
-		AfterRestore: func(tx *store.Tx, contact *Contact, audiences []uuid.UUID) error {
-			return c.follower.ContactRestored(tx, contact.ID, audiences)
+		Undo: &record.UndoRules[Contact]{
+			InUse: c.isContactInUse, MaySet: c.mayUndoContact, BeforeDelete: c.takeOptOutBack,
 		},
-		Match: matchable("contacts", c.hosts), MatchVersion: address.Version,
-		Identifies: func(field, text string) bool {
-			return field != "linkedin_url" || identifiesPerson(address.LinkedIn(text))
+		Merge: &record.MergeRules[Contact]{Fold: foldContact, SourceOf: func(c *Contact) string { return c.Origin.SourceID }},
+		Import: record.ImportRules[Contact]{
+			IsErased: c.namesErased,
+			IsSuppressed: func(tx *store.Tx, contact *Contact) bool {
+				return slices.ContainsFunc(contact.Addresses(), func(email string) bool { return c.IsSuppressed(tx, email) })
+			},
+			OptOut: record.OptOut{
+				Field: optOutField, By: "email",
+				Skipped: c.suppressSkipped, Record: c.optOutSkipped, Doubt: c.noteDoubt,
+			},
 		},
-		Identity: contactIdentity,
+		Match: record.MatchRules{
+			Fields: matchFields("contacts", c.hosts), Version: address.Version,
+			Further: map[string]string{"email": byOtherAddress},
+			Identifies: func(field, text string) bool {
+				return field != "linkedin_url" || identifiesPerson(address.LinkedIn(text))
+			},
+			Identity: contactIdentity,
+		},
 		Alike: &record.Alike[Contact]{
 			Key: contactNameKey, Version: nameVersion, Prefix: contactNameKey, Common: commonOfContacts,
 		},
-		Keys:       []store.Key[Contact]{sourceKey(func(c *Contact) *Origin { return &c.Origin }), otherAddresses},
-		MatchesToo: map[string]string{"email": byOtherAddress}, Fold: foldContact,
 	}
 }
 
@@ -159,19 +177,8 @@ type Reach struct {
 
 // Reach returns what decides whether a contact can be written to.
 func (r *Recipients) Reach(id uuid.UUID) (to Reach, found bool, err error) {
-	_, public, err := r.contacts.Public(id)
-	if err != nil || public == nil {
-		return to, false, err
-	}
-	contact := shape.NewMembers(string(public))
-	return reach(&contact), true, nil
-}
-
-func reach(contact *shape.Members) (to Reach) {
-	to.Email = contact.Text(`"email":"`)
-	to.Others = contact.Texts(`"other_emails":`)
-	to.OptedOut = contact.Flag(`"do_not_contact":`)
-	return to
+	recipient, found, err := r.Read(id)
+	return recipient.Reach, found, err
 }
 
 // Read returns a contact as a recipient.
@@ -181,11 +188,12 @@ func (r *Recipients) Read(id uuid.UUID) (to Recipient, found bool, err error) {
 		return to, false, err
 	}
 	contact := shape.NewMembers(string(public))
-	if account, err := shape.ParseID(contact.Text(`"account_id":"`)); err == nil {
+	if account, err := shape.ParseID(contact.Text("account_id")); err == nil {
 		to.AccountID = uuid.NullUUID{UUID: account, Valid: true}
 	}
-	to.FirstName, to.LastName = contact.Text(`"first_name":"`), contact.Text(`"last_name":"`)
-	to.Reach = reach(&contact)
+	to.FirstName, to.LastName = contact.Text("first_name"), contact.Text("last_name")
+	to.Email, to.Others = contact.Text("email"), contact.Texts("other_emails")
+	to.OptedOut = contact.Flag("do_not_contact")
 	to.public = public
 	return to, true, nil
 }

@@ -25,7 +25,7 @@ type CRM struct {
 	Fields        *record.Kind[Field]
 	Views         *record.Kind[View]
 	Suppressions  *record.Kind[Suppression]
-	Erasures      *record.Erasures
+	Erased        *record.ErasedAddresses
 
 	ContactDuplicates *Duplicates[Contact, duplicate.Contact]
 	AccountDuplicates *Duplicates[Account, duplicate.Account]
@@ -52,7 +52,7 @@ type Follower interface {
 	ContactsMerged(tx *store.Tx, into uuid.UUID, contacts []uuid.UUID) error
 	// ContactJoining is called when a contact has been merged with others or restored, with the records that it was
 	// before.
-	ContactJoining(tx *store.Tx, contact uuid.UUID, change ContactChange) error
+	ContactJoining(tx *store.Tx, contact uuid.UUID, change IndirectChange) error
 	// AccountsMerged is called when accounts have been merged into another.
 	AccountsMerged(tx *store.Tx, accounts []uuid.UUID) error
 }
@@ -60,8 +60,8 @@ type Follower interface {
 // Follow lets f follow what happens to contacts. It must be called once, before any record changes.
 func (c *CRM) Follow(f Follower) { c.follower = f }
 
-// ContactChange is a change of a contact that nobody made to the contact itself.
-type ContactChange struct {
+// IndirectChange is a change of a contact that nobody made to the contact itself.
+type IndirectChange struct {
 	Before   [][]byte // the public JSON of the records that it was
 	After    []byte
 	SameTime bool // updated_at may have changed
@@ -71,7 +71,7 @@ type ContactChange struct {
 // New declares the kinds in the set, which must already contain the users. hosts decides which
 // websites identify an account.
 func New(set *record.Set, hosts *address.Hosts) *CRM {
-	c := &CRM{Erasures: record.NewErasures(), set: set, hosts: hosts}
+	c := &CRM{Erased: record.NewErasedAddresses(), set: set, hosts: hosts}
 	c.Accounts = addEntity(c, c.accountRules())
 	c.Accounts.List.Hosts = hosts
 	c.Contacts = addEntity(c, c.contactRules())

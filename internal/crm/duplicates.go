@@ -70,14 +70,13 @@ type Duplicates[T, R any] struct {
 	dismissed *store.Table[dismissal]
 
 	mu       sync.Mutex
-	uses     int
-	searches map[uuid.UUID]*search[R] // by organization
+	searches []*search[R] // of organizations, the last one to search last
 }
 
 // search is the last search of an organization.
 type search[R any] struct {
+	org    uuid.UUID
 	turn   chan struct{} // has room for one, who searches or uses the search
-	used   int           // when, by a count of all uses
 	at     time.Time
 	of     []uint64 // the counters
 	found  *duplicate.Search[R]
@@ -89,7 +88,7 @@ type search[R any] struct {
 func newDuplicates[T, R any](
 	k *record.Kind[T], rules duplicate.Rules[R], read func(*shape.Members) R, show func(string, *T) string, also ...store.Counter,
 ) *Duplicates[T, R] {
-	d := &Duplicates[T, R]{kind: k, rules: rules, read: read, show: show, searches: map[uuid.UUID]*search[R]{}}
+	d := &Duplicates[T, R]{kind: k, rules: rules, read: read, show: show}
 	d.dismissed = store.NewTable[dismissal](k.Entity+"-dismissed", nil, nil).Unlogged()
 	d.counters = append(also, k.Table.Counter(), dismissals(k.Entity))
 	return d
@@ -97,19 +96,19 @@ func newDuplicates[T, R any](
 
 func (c *CRM) declareDuplicates() {
 	c.ContactDuplicates = newDuplicates(c.Contacts, duplicate.Contacts(), func(m *shape.Members) duplicate.Contact {
-		account := m.Text(`"account_id":"`)
+		account := m.Text("account_id")
 		r := duplicate.Contact{Account: account}
-		first := m.Text(`"first_name":"`)
-		r.Name = match.NewPerson(first, m.Text(`"last_name":"`))
-		r.AddEmail(m.Text(`"email":"`))
+		first := m.Text("first_name")
+		r.Name = match.NewPerson(first, m.Text("last_name"))
+		r.AddEmail(m.Text("email"))
 		for _, email := range otherTexts(m) {
 			r.AddEmail(email)
 		}
-		r.AddPhone(m.Text(`"phone_number":"`))
-		for _, phone := range m.Texts(`"other_phones":`) {
+		r.AddPhone(m.Text("phone_number"))
+		for _, phone := range m.Texts("other_phones") {
 			r.AddPhone(phone)
 		}
-		if url := address.LinkedIn(m.Text(`"linkedin_url":"`)); identifiesPerson(url) {
+		if url := address.LinkedIn(m.Text("linkedin_url")); identifiesPerson(url) {
 			r.LinkedIn = url
 		}
 		return r
@@ -125,11 +124,11 @@ func (c *CRM) declareDuplicates() {
 		return joinNames(c.FirstName, c.LastName)
 	}, c.Accounts.Table.Counter())
 	c.AccountDuplicates = newDuplicates(c.Accounts, duplicate.Accounts(), func(m *shape.Members) (r duplicate.Account) {
-		r.Name, r.LegalForm = match.Company(m.Text(`"name":"`))
-		r.Website = c.hosts.Key(m.Text(`"website":"`))
-		r.Country = match.Fold(m.Text(`"country":"`))
-		r.LinkedIn = address.LinkedIn(m.Text(`"linkedin_url":"`))
-		r.Phone = match.Phone(m.Text(`"phone_number":"`))
+		r.Name, r.LegalForm = match.Company(m.Text("name"))
+		r.Website = c.hosts.Key(m.Text("website"))
+		r.Country = match.Fold(m.Text("country"))
+		r.LinkedIn = address.LinkedIn(m.Text("linkedin_url"))
+		r.Phone = match.Phone(m.Text("phone_number"))
 		return r
 	}, func(by string, a *Account) string {
 		switch by {
@@ -247,21 +246,14 @@ func (d *Duplicates[T, R]) Groups(ctx context.Context, st *store.Store, org uuid
 func (d *Duplicates[T, R]) searchOf(org uuid.UUID) *search[R] {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := d.searches[org]
-	if s == nil {
-		s = &search[R]{turn: make(chan struct{}, 1)}
-		d.searches[org] = s
+	s := &search[R]{org: org, turn: make(chan struct{}, 1)}
+	if at := slices.IndexFunc(d.searches, func(s *search[R]) bool { return s.org == org }); at >= 0 {
+		s = d.searches[at]
+		d.searches = slices.Delete(d.searches, at, at+1)
 	}
-	d.uses++
-	s.used = d.uses
-	for len(d.searches) > keptSearches {
-		oldest := org
-		for id, other := range d.searches {
-			if other.used < d.searches[oldest].used {
-				oldest = id
-			}
-		}
-		delete(d.searches, oldest)
+	d.searches = append(d.searches, s)
+	if len(d.searches) > keptSearches {
+		d.searches = slices.Delete(d.searches, 0, 1)
 	}
 	return s
 }

@@ -1,6 +1,7 @@
 package crm
 
 import (
+	"cmp"
 	"slices"
 
 	"prospector/internal/address"
@@ -29,8 +30,7 @@ var entities = []struct {
 }
 
 // Values returns the allowed values.
-func (Entity) Values() []string {
-	var values []string
+func (Entity) Values() (values []string) {
 	for _, e := range entities {
 		values = append(values, string(e.entity))
 	}
@@ -38,8 +38,7 @@ func (Entity) Values() []string {
 }
 
 // Values returns the allowed values.
-func (ObjectType) Values() []string {
-	var values []string
+func (ObjectType) Values() (values []string) {
 	for _, e := range entities {
 		values = append(values, string(e.object))
 	}
@@ -51,14 +50,15 @@ func addEntity[T any](c *CRM, r record.Rules[T]) *record.Kind[T] {
 	if !slices.Contains(Entity("").Values(), r.Entity) || !slices.Contains(ObjectType("").Values(), r.Object) {
 		panic("crm: " + r.Entity + " is missing from the list of entities")
 	}
-	r.Customs, r.HasTrash, r.KeepsValues, r.Undoable = c.customs, true, true, true
+	r.Customs, r.History.KeepsValues = c.customs, true
+	r.Trash, r.Undo = cmp.Or(r.Trash, &record.TrashRules[T]{}), cmp.Or(r.Undo, &record.UndoRules[T]{})
 	return record.Add(c.set, r)
 }
 
-// matchable returns, by entity, the fields beside external_id by which batches and imports find
+// matchFields returns, by entity, the fields beside external_id by which batches and imports find
 // existing records, and the function that returns the canonical form of their values. A website on a
 // shared host has none, so it finds nothing.
-func matchable(e Entity, hosts *address.Hosts) map[string]func(string) string {
+func matchFields(e Entity, hosts *address.Hosts) map[string]func(string) string {
 	switch e {
 	case "accounts":
 		return map[string]func(string) string{"website": hosts.Key}
@@ -69,7 +69,7 @@ func matchable(e Entity, hosts *address.Hosts) map[string]func(string) string {
 }
 
 // MatchFields returns the fields by which batches and imports find existing records of an entity.
-func MatchFields(e Entity) []string { return record.MatchFields(matchable(e, nil)) }
+func MatchFields(e Entity) []string { return record.MatchFields(matchFields(e, nil)) }
 
 // Source is the way in which a record was created.
 type Source string

@@ -27,7 +27,7 @@ const erasedSubject = "#"
 
 // erasedSubjectOf returns what stands for an address in the list of suppressions, or "" if nobody was erased.
 func (c *CRM) erasedSubjectOf(tx *store.Tx, email string) (string, error) {
-	hash, err := c.Erasures.Find(tx, address.Key(email))
+	hash, err := c.Erased.Find(tx, address.Key(email))
 	if err != nil || hash == "" {
 		return "", err
 	}
@@ -47,7 +47,7 @@ const isErasedAddress = "the address belongs to a person who was erased; an admi
 
 // namesErased reports whether a text contains the address of a person who was erased.
 func (c *CRM) namesErased(tx *store.Tx, text string) bool {
-	if !strings.Contains(text, "@") || c.Erasures.Count(tx) == 0 {
+	if !strings.Contains(text, "@") || c.Erased.Count(tx) == 0 {
 		return false
 	}
 	return slices.ContainsFunc(strings.FieldsFunc(text, isAroundAddress), func(word string) bool {
@@ -63,7 +63,7 @@ func isAroundAddress(r rune) bool {
 
 // SuppressErased replaces the suppressions of an address with one that has only its hash.
 func (c *CRM) SuppressErased(tx *store.Tx, email string) error {
-	hash, err := c.Erasures.Add(tx, address.Key(email))
+	hash, err := c.Erased.Add(tx, address.Key(email))
 	if err != nil {
 		return err
 	}

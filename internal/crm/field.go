@@ -74,7 +74,7 @@ func (f *Field) Custom() shape.CustomField {
 
 func (c *CRM) fieldRules() record.Rules[Field] {
 	return record.Rules[Field]{
-		Object: "field", Entity: "fields", Silent: true, HasTrash: true,
+		Object: "field", Entity: "fields", Events: record.EventRules[Field]{None: true},
 		Unique: []store.Unique[Field]{{
 			Name: "key",
 			Of:   func(f *Field) []byte { return []byte(string(f.Entity) + "\x00" + f.Key) },
@@ -84,13 +84,13 @@ func (c *CRM) fieldRules() record.Rules[Field] {
 			},
 		}},
 		Check: c.checkField, Entries: "allowed_values", CheckEntry: checkAllowed,
-		Revive: func(tx *store.Tx, f *Field, _ bool) error {
+		Trash: &record.TrashRules[Field]{BeforeRestore: func(tx *store.Tx, f *Field, _ bool) error {
 			var p fault.Problems
 			if err := c.checkFieldCount(tx, f, &p); err != nil {
 				return err
 			}
 			return p.Err()
-		},
+		}},
 		Losses: func(f *Field) []record.Loss {
 			if f.Key == "" { // it is damaged
 				return nil
@@ -98,7 +98,7 @@ func (c *CRM) fieldRules() record.Rules[Field] {
 			custom := f.Custom()
 			return []record.Loss{record.CustomLoss(string(f.Entity), &custom)}
 		},
-		Changed: func(tx *store.Tx, f, after *Field) error {
+		AfterChange: func(tx *store.Tx, f, after *Field) error {
 			if f == nil || after != nil || f.Key == "" { // a damaged one has no key, so its values cannot be found
 				return nil
 			}
@@ -220,13 +220,12 @@ func (c *CRM) CustomFields(tx *store.Tx, entity Entity) (*shape.Customs, error) 
 // readFields returns the custom fields of the transaction's organization by entity. A damaged field is
 // missing: records keep its values, but nothing reads or changes them.
 func (c *CRM) readFields(tx *store.Tx) (map[string]*filter.CustomFields, error) {
+	all, damaged, err := c.ListFields(tx, "")
 	fields := map[Entity][]shape.CustomField{otherEntities: nil}
-	damaged := c.Fields.Table.Count(tx)
-	err := c.Fields.Table.Scan(tx, func(d store.Doc[Field]) (bool, error) {
-		fields[d.Record.Entity] = append(fields[d.Record.Entity], d.Record.Custom())
-		damaged--
-		return true, nil
-	})
+	for i := range all {
+		f := &all[i]
+		fields[f.Entity] = append(fields[f.Entity], f.Custom())
+	}
 	byEntity := map[string]*filter.CustomFields{}
 	for entity, list := range fields {
 		customs := filter.NewCustomFields(list)

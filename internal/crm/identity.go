@@ -10,24 +10,68 @@ import (
 	"prospector/internal/shape"
 )
 
-// identityEnd separates the parts of the description of a record for record.Identity. No part contains it.
-const identityEnd = "\x1f"
+// contactIdentity compares contacts by their names, addresses and LinkedIn URLs.
+var contactIdentity = &record.Identity{
+	Of: func(rec any) record.Description {
+		c := rec.(*Contact)
+		return &contactDescription{string(c.FirstName), string(c.LastName), string(c.Email), personal(c.OtherEmails), string(c.LinkedinURL)}
+	},
+	Stored: func(m *shape.Members) record.Description {
+		var d contactDescription
+		d.first, d.last = m.Text("first_name"), m.Text("last_name")
+		d.email, d.otherEmails = m.Text("email"), otherTexts(m)
+		d.linkedIn = m.Text("linkedin_url")
+		return &d
+	},
+	IsShared: match.IsRole,
+}
 
-func described(parts ...string) string {
-	for i, part := range parts {
-		parts[i] = strings.ReplaceAll(part, identityEnd, " ")
+// contactDescription is what is compared of contacts.
+type contactDescription struct {
+	first, last, email string
+	otherEmails        []string // of the person
+	linkedIn           string
+}
+
+func (d *contactDescription) Agrees(with record.Description) (agrees, differs bool) {
+	other := with.(*contactDescription)
+	keys := other.addressKeys()
+	agrees = slices.ContainsFunc(d.addressKeys(), func(key string) bool { return slices.Contains(keys, key) })
+	if names, known := d.compareNames(other); known {
+		isAlike := names.Compatible() && (names.First > match.Missing || names.Last > match.Missing)
+		agrees, differs = agrees || isAlike, !names.Compatible()
 	}
-	return strings.Join(parts, identityEnd)
+	return compareTexts(agrees, differs, []textPair{
+		{d.email, other.email, address.Key}, {d.linkedIn, other.linkedIn, address.LinkedIn},
+	})
 }
 
-func parts(description string) []string {
-	all := strings.Split(description, identityEnd)
-	return append(all, make([]string, max(0, 5-len(all)))...)
+func (d *contactDescription) Fit(with record.Description, field, value string) record.Fit {
+	if field != "email" {
+		return record.Fits
+	}
+	names, known := d.compareNames(with.(*contactDescription))
+	switch {
+	case !known:
+		return record.Unknown
+	case names.Compatible(), names.First > match.Missing && !match.IsRole(value): // who has changed the last name
+		return record.Fits
+	}
+	return record.Apart
 }
 
-// addressesIn returns the canonical addresses in the parts of a contact.
-func addressesIn(parts []string) (keys []string) {
-	for _, email := range append([]string{parts[2]}, strings.Fields(parts[4])...) {
+// compareNames compares the names of two contacts, if both are known.
+func (d *contactDescription) compareNames(other *contactDescription) (names match.Names, known bool) {
+	p, q := match.NewPerson(d.first, d.last), match.NewPerson(other.first, other.last)
+	if p.IsEmpty() || q.IsEmpty() {
+		return names, false
+	}
+	return match.Compare(&p, &q), true
+}
+
+// addressKeys returns the canonical addresses of a contact.
+func (d *contactDescription) addressKeys() (keys []string) {
+	for _, email := range append([]string{d.email}, d.otherEmails...) {
 		if email != "" {
 			keys = append(keys, address.Key(email))
 		}
@@ -35,101 +79,70 @@ func addressesIn(parts []string) (keys []string) {
 	return keys
 }
 
-// compareParts compares values that both have.
-func compareParts(a, b string, canonical func(string) string) (same, differ bool) {
-	if a, b = canonical(a), canonical(b); a == "" || b == "" {
-		return false, false
-	}
-	return a == b, a != b
+func (d *contactDescription) String() string {
+	return shownAs(strings.TrimSpace(d.first+" "+d.last), d.email, d.linkedIn)
 }
 
-// show returns the parts of a description that people know a record by.
-func show(description string) string {
-	p := parts(description)
-	text := strings.TrimSpace(p[0] + " " + p[1])
-	switch {
-	case text == "" && p[2] == "":
-		return p[3]
-	case text == "":
-		return p[2]
-	case p[2] != "":
-		return text + " (" + p[2] + ")"
-	}
-	return text
-}
-
-// contactIdentity compares contacts by their first and last name, email address and LinkedIn URL.
-var contactIdentity = &record.Identity{
-	Of: func(rec any) string {
-		c := rec.(*Contact)
-		return described(string(c.FirstName), string(c.LastName), string(c.Email), string(c.LinkedinURL), strings.Join(personal(c.OtherEmails), " "))
-	},
-	Stored: func(m *shape.Members) string {
-		first := m.Text(`"first_name":"`)
-		last := m.Text(`"last_name":"`)
-		email := m.Text(`"email":"`)
-		others := strings.Join(otherTexts(m), " ")
-		return described(first, last, email, m.Text(`"linkedin_url":"`), others)
-	},
-	Agrees: func(a, b string) (agrees, differs bool) {
-		x, y := parts(a), parts(b)
-		agrees = slices.ContainsFunc(addressesIn(x), func(email string) bool { return slices.Contains(addressesIn(y), email) })
-		p, q := match.NewPerson(x[0], x[1]), match.NewPerson(y[0], y[1])
-		if !p.IsEmpty() && !q.IsEmpty() {
-			n := match.Compare(&p, &q)
-			agrees, differs = agrees || n.Compatible() && (n.First > match.Missing || n.Last > match.Missing), !n.Compatible()
-		}
-		for i, canonical := range map[int]func(string) string{2: address.Key, 3: address.LinkedIn} {
-			same, other := compareParts(x[i], y[i], canonical)
-			agrees, differs = agrees || same, differs || other
-		}
-		return agrees, differs
-	},
-	Fit: func(field, value, a, b string) record.Fit {
-		if field != "email" {
-			return record.Fits
-		}
-		x, y := parts(a), parts(b)
-		p, q := match.NewPerson(x[0], x[1]), match.NewPerson(y[0], y[1])
-		if p.IsEmpty() || q.IsEmpty() {
-			return record.Unknown
-		}
-		n := match.Compare(&p, &q)
-		switch {
-		case n.Compatible(), n.First > match.Missing && !match.IsRole(value): // who has changed the last name
-			return record.Fits
-		}
-		return record.Apart
-	},
-	IsShared: match.IsRole, Show: show,
-}
-
-// accountIdentity compares accounts by their name, website and LinkedIn URL.
+// accountIdentity compares accounts by their names, websites and LinkedIn URLs.
 func (c *CRM) accountIdentity() *record.Identity {
 	return &record.Identity{
-		Of: func(rec any) string {
+		Of: func(rec any) record.Description {
 			a := rec.(*Account)
-			return described(a.Name, "", string(a.Website), string(a.LinkedinURL))
+			return &accountDescription{c.hosts, a.Name, string(a.Website), string(a.LinkedinURL)}
 		},
-		Stored: func(m *shape.Members) string {
-			name := m.Text(`"name":"`)
-			website := m.Text(`"website":"`)
-			return described(name, "", website, m.Text(`"linkedin_url":"`))
+		Stored: func(m *shape.Members) record.Description {
+			d := accountDescription{hosts: c.hosts, name: m.Text("name")}
+			d.website, d.linkedIn = m.Text("website"), m.Text("linkedin_url")
+			return &d
 		},
-		Agrees: func(a, b string) (agrees, differs bool) {
-			x, y := parts(a), parts(b)
-			for i, canonical := range map[int]func(string) string{0: companyName, 2: c.hosts.Key, 3: address.LinkedIn} {
-				same, other := compareParts(x[i], y[i], canonical)
-				agrees, differs = agrees || same, differs || other
-			}
-			return agrees, differs
-		},
-		Fit:      func(_, _, _, _ string) record.Fit { return record.Fits },
-		IsShared: func(string) bool { return false }, Show: show,
 	}
 }
+
+// accountDescription is what is compared of accounts.
+type accountDescription struct {
+	hosts                   *address.Hosts
+	name, website, linkedIn string
+}
+
+func (d *accountDescription) Agrees(with record.Description) (agrees, differs bool) {
+	other := with.(*accountDescription)
+	return compareTexts(false, false, []textPair{
+		{d.name, other.name, companyName}, {d.website, other.website, d.hosts.Key}, {d.linkedIn, other.linkedIn, address.LinkedIn},
+	})
+}
+
+func (d *accountDescription) Fit(record.Description, string, string) record.Fit { return record.Fits }
+
+func (d *accountDescription) String() string { return shownAs(d.name, d.website, d.linkedIn) }
 
 func companyName(name string) string {
 	bare, _ := match.Company(name)
 	return bare
+}
+
+// textPair has a value of two records.
+type textPair struct {
+	a, b      string
+	canonical func(string) string
+}
+
+// compareTexts adds whether values that both records have are the same, or differ.
+func compareTexts(agrees, differs bool, pairs []textPair) (bool, bool) {
+	for _, p := range pairs {
+		if a, b := p.canonical(p.a), p.canonical(p.b); a != "" && b != "" {
+			agrees, differs = agrees || a == b, differs || a != b
+		}
+	}
+	return agrees, differs
+}
+
+// shownAs returns what people know a record by, such as "Ann Lee (ann@acme.example)".
+func shownAs(name, address, linkedIn string) string {
+	switch {
+	case name != "" && address != "":
+		return name + " (" + address + ")"
+	case name == "" && address == "":
+		return linkedIn
+	}
+	return name + address
 }

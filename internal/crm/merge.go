@@ -24,7 +24,7 @@ func (c *CRM) MergeContacts(tx *store.Tx, id uuid.UUID, body MergeBody) (store.D
 		p.Invalid("fields."+optOut, "cannot be chosen: if one of the contacts has opted out, the merged one has too")
 		return store.Doc[Contact]{}, p.Err()
 	}
-	change := ContactChange{Force: body.Force}
+	change := IndirectChange{Force: body.Force}
 	for _, id := range append([]uuid.UUID{id}, body.IDs...) {
 		if doc, err := c.Contacts.Table.Get(tx, id); err == nil { // Merge reports those that cannot be read
 			change.Before = append(change.Before, doc.JSON)

@@ -2,6 +2,8 @@ package crm
 
 import (
 	"cmp"
+	"maps"
+	"math"
 	"slices"
 
 	"github.com/google/uuid"
@@ -32,39 +34,29 @@ func (c *CRM) MergeAccountGroup(tx *store.Tx, ids []uuid.UUID) (operation.Merged
 func mergeGroup[T any](
 	tx *store.Tx, k *record.Kind[T], ids []uuid.UUID, isRunning func(uuid.UUID) (bool, error), merge func(uuid.UUID, []uuid.UUID) error,
 ) (m operation.Merged, err error) {
-	type candidate struct {
-		id        uuid.UUID
-		isRunning int
-		filled    int
-	}
-	var all []candidate
+	values := map[uuid.UUID]int{} // how many values a record has; one in a running sequence has more than all others
 	for _, id := range ids {
-		if !k.Table.Has(tx, id) {
-			continue
-		}
-		doc, err := k.Get(tx, id)
+		doc, found, err := k.Lookup(tx, id)
 		if err != nil {
 			return m, err
 		}
-		one := candidate{id: id, filled: k.Filled(&doc.Record)}
+		if !found {
+			continue
+		}
 		running, err := isRunning(id)
 		if err != nil {
 			return m, err
 		}
-		if running {
-			one.isRunning = 1
+		if values[id] = k.Filled(&doc.Record); running {
+			values[id] += math.MaxInt32
 		}
-		all = append(all, one)
 	}
+	all := slices.SortedFunc(maps.Keys(values), func(a, b uuid.UUID) int {
+		return cmp.Or(cmp.Compare(values[b], values[a]), store.CompareIDs(a, b))
+	})
 	if len(all) < 2 {
 		return m, fault.New(fault.NotFound, "the records do not exist")
 	}
-	slices.SortFunc(all, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.isRunning, a.isRunning), cmp.Compare(b.filled, a.filled), store.CompareIDs(a.id, b.id))
-	})
-	m.Into = all[0].id
-	for _, other := range all[1:min(len(all), 1+MaxMerged)] {
-		m.IDs = append(m.IDs, other.id)
-	}
+	m.Into, m.IDs = all[0], all[1:min(len(all), 1+MaxMerged)]
 	return m, merge(m.Into, m.IDs)
 }

@@ -79,16 +79,16 @@ func shortened(s string) string {
 func commonOfContacts(stored *shape.Members, c *Contact) int {
 	n := 0
 	for _, one := range []comparison{
-		{`"email":"`, c.Email, address.Key, true},
-		{`"title":"`, c.Title, foldText, false},
-		{`"phone_number":"`, c.PhoneNumber, phoneKey, !c.AccountID.Valid},
-		{`"linkedin_url":"`, c.LinkedinURL, address.LinkedIn, true},
+		{"email", c.Email, address.Key, true},
+		{"title", c.Title, foldText, false},
+		{"phone_number", c.PhoneNumber, phoneKey, !c.AccountID.Valid},
+		{"linkedin_url", c.LinkedinURL, address.LinkedIn, true},
 	} {
 		if one.count(stored, &n); n < 0 {
 			return -1
 		}
 	}
-	p, q := match.NewPerson(stored.Text(`"first_name":"`), stored.Text(`"last_name":"`)), match.NewPerson(string(c.FirstName), string(c.LastName))
+	p, q := match.NewPerson(stored.Text("first_name"), stored.Text("last_name")), match.NewPerson(string(c.FirstName), string(c.LastName))
 	if !match.Compare(&p, &q).Compatible() || record.AreApart(record.StoredIDs(stored), append(slices.Clip(c.OtherIDs), string(c.ExternalID))) {
 		return -1
 	}
@@ -101,12 +101,12 @@ func phoneKey(number string) string { return match.PhoneKey(match.Phone(number))
 func (c *CRM) commonOfAccounts(stored *shape.Members, a *Account) int {
 	n := 0
 	for _, one := range []comparison{
-		{`"website":"`, a.Website, c.hosts.Key, true},
-		{`"industry":"`, a.Industry, foldText, false},
-		{`"country":"`, a.Country, foldText, true},
-		{`"location":"`, a.Location, foldText, false},
-		{`"linkedin_url":"`, a.LinkedinURL, address.LinkedIn, false},
-		{`"phone_number":"`, a.PhoneNumber, phoneKey, false},
+		{"website", a.Website, c.hosts.Key, true},
+		{"industry", a.Industry, foldText, false},
+		{"country", a.Country, foldText, true},
+		{"location", a.Location, foldText, false},
+		{"linkedin_url", a.LinkedinURL, address.LinkedIn, false},
+		{"phone_number", a.PhoneNumber, phoneKey, false},
 	} {
 		if one.count(stored, &n); n < 0 {
 			return -1

@@ -17,48 +17,31 @@ const ReasonOptedOut = "opted_out"
 // contactChanged keeps the suppressions of a contact's addresses in step with do_not_contact, so that an opt-out covers every
 // contact with one of them.
 func (c *CRM) contactChanged(tx *store.Tx, before, after *Contact) error {
-	switch {
-	case after == nil:
+	if after == nil {
 		return nil
-	case before == nil:
+	}
+	if before == nil {
 		before = &Contact{}
-	case before.DoNotContact && !after.DoNotContact:
-		return c.liftOptOut(tx, before, after)
 	}
-	return c.suppressAddresses(tx, after, func(email string) bool {
-		// The suppression of an address that the contact had may have been deleted on purpose.
-		return !before.DoNotContact || !before.hasAddress(email)
-	})
-}
-
-// suppressAddresses suppresses those addresses of a contact that has opted out for which isNew returns true.
-func (c *CRM) suppressAddresses(tx *store.Tx, contact *Contact, isNew func(string) bool) error {
-	if !contact.DoNotContact {
-		return nil
-	}
-	for _, email := range contact.Addresses() {
-		if isNew(email) {
-			if err := c.SuppressEmail(tx, email, ReasonOptedOut); err != nil {
-				return err
-			}
+	for _, email := range after.Addresses() {
+		hadIt := before.hasAddress(email)
+		var err error
+		switch {
+		case after.DoNotContact && !(before.DoNotContact && hadIt):
+			// The suppression of an address that the contact had may have been deleted on purpose.
+			err = c.SuppressEmail(tx, email, ReasonOptedOut)
+		case before.DoNotContact && !after.DoNotContact && hadIt:
+			err = c.liftSuppressions(tx, after.ID, email)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// liftOptOut removes the suppressions that an opt-out has added of the addresses that the contact still has, unless
-// another contact with the address has opted out.
-func (c *CRM) liftOptOut(tx *store.Tx, before, contact *Contact) error {
-	for _, email := range contact.Addresses() {
-		if before.hasAddress(email) {
-			if err := c.liftSuppressions(tx, contact.ID, email); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
+// liftSuppressions removes the suppressions of an address that an opt-out has added, unless another contact with the address
+// has opted out.
 func (c *CRM) liftSuppressions(tx *store.Tx, contact uuid.UUID, email string) error {
 	ids, err := c.ContactsWith(tx, email)
 	if err != nil {

@@ -50,9 +50,22 @@ func (s *Suppression) subject() string {
 
 func (c *CRM) suppressionRules() record.Rules[Suppression] {
 	return record.Rules[Suppression]{
-		Object: "suppression", Entity: "suppressions", NoUpdateEvent: true, Example: exampleSuppression, Check: checkSuppression,
+		Object: "suppression", Entity: "suppressions", Example: exampleSuppression, Check: checkSuppression,
+		Events: record.EventRules[Suppression]{NoUpdate: true},
 		// The key is not unique: stores of earlier versions may have several spellings of an address.
 		Keys: []store.Key[Suppression]{store.TextKey(bySubject, (*Suppression).subject).At(address.Version)},
+		Import: record.ImportRules[Suppression]{
+			IsErased: c.namesErased,
+			Key: func(s *Suppression) string {
+				settled := *s
+				settled.moveDomain()
+				return settled.subject()
+			},
+			Add: func(tx *store.Tx, draft record.Draft[Suppression]) (uuid.UUID, bool, error) {
+				doc, created, err := c.Suppress(tx, draft)
+				return doc.ID, created, err
+			},
+		},
 	}
 }
 

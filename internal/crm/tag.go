@@ -18,7 +18,7 @@ type Tag struct {
 }
 
 var tagRules = record.Rules[Tag]{
-	Object: "tag", Entity: "tags", Example: tagExample, HasTrash: true,
+	Object: "tag", Entity: "tags", Example: tagExample, Trash: &record.TrashRules[Tag]{},
 	Unique: []store.Unique[Tag]{{
 		Name: "name",
 		Of:   func(t *Tag) []byte { return tagKey(t.Name, string(t.ObjectType)) },
@@ -31,7 +31,7 @@ var tagRules = record.Rules[Tag]{
 		CheckName("name", t.Name, p)
 		return nil
 	},
-	NameKey: tagKey, NewNamed: newTag,
+	Names: &record.NameRules{Key: tagKey, New: newTag},
 	CheckReference: func(t *Tag, object string) string {
 		if string(t.ObjectType) != object {
 			return "the tag is for another object type, " + string(t.ObjectType)

@@ -3,13 +3,11 @@ package crm
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
-	"prospector/internal/fault"
 	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -81,9 +79,13 @@ func (c *CRM) takeOptOutBack(tx *store.Tx, operation, id uuid.UUID) error {
 	if err != nil || !doc.Record.DoNotContact || doc.Record.Origin.DoubtfulOptOut != operation {
 		return err
 	}
+	return c.setOptOut(tx, doc, false)
+}
+
+func (c *CRM) setOptOut(tx *store.Tx, doc store.Doc[Contact], hasOptedOut bool) error {
 	rec := doc.Record
-	rec.DoNotContact = false
-	_, err = c.Contacts.Replace(tx, doc, rec)
+	rec.DoNotContact = hasOptedOut
+	_, err := c.Contacts.Replace(tx, doc, rec)
 	return err
 }
 
@@ -134,11 +136,8 @@ func (c *CRM) RestoreDoubt(tx *store.Tx, data json.RawMessage) error {
 	if err := json.Unmarshal(data, &d); err != nil {
 		return err
 	}
-	doc, err := c.Suppressions.Get(tx, d.Suppression)
-	if errors.Is(err, fault.ErrNotFound) {
-		return nil
-	}
-	if err != nil || doc.Record.Reason != ReasonOptedOut {
+	doc, found, err := c.Suppressions.Lookup(tx, d.Suppression)
+	if !found || doc.Record.Reason != ReasonOptedOut {
 		return err
 	}
 	return c.liftSuppressions(tx, uuid.Nil, string(doc.Record.Email))
@@ -146,44 +145,38 @@ func (c *CRM) RestoreDoubt(tx *store.Tx, data json.RawMessage) error {
 
 // OptOut opts out a contact. One in the trash has opted out when it is restored.
 func (c *CRM) OptOut(tx *store.Tx, id uuid.UUID) error {
-	doc, err := c.Contacts.Get(tx, id)
-	if fault.CodeOf(err) == fault.NotFound {
+	doc, found, err := c.Contacts.Lookup(tx, id)
+	switch {
+	case err != nil:
+		return err
+	case !found:
 		rec, err := c.Contacts.GetTrashed(tx, id)
 		if err != nil {
 			return err
 		}
 		rec.DoNotContact = true
 		return c.Contacts.ReplaceTrashed(tx, rec)
-	}
-	if err != nil {
-		return err
-	}
-	if doc.Record.DoNotContact {
+	case doc.Record.DoNotContact:
 		return c.noteDoubt(tx, id, false)
 	}
-	rec := doc.Record
-	rec.DoNotContact = true
-	_, err = c.Contacts.Replace(tx, doc, rec)
-	return err
+	return c.setOptOut(tx, doc, true)
 }
 
 // SpreadOptOut makes an opt-out of one of some contacts that of all of them. They were one contact until an undo.
 func (c *CRM) SpreadOptOut(tx *store.Tx, contacts []uuid.UUID) error {
 	docs, hasOptedOut := []store.Doc[Contact]{}, false
 	for _, id := range contacts {
-		if !c.Contacts.Table.Has(tx, id) {
-			continue
-		}
-		doc, err := c.Contacts.Get(tx, id)
+		doc, found, err := c.Contacts.Lookup(tx, id)
 		if err != nil {
 			return err
 		}
-		docs, hasOptedOut = append(docs, doc), hasOptedOut || doc.Record.DoNotContact
+		if found {
+			docs, hasOptedOut = append(docs, doc), hasOptedOut || doc.Record.DoNotContact
+		}
 	}
 	for _, doc := range docs {
-		if rec := doc.Record; hasOptedOut && !rec.DoNotContact {
-			rec.DoNotContact = true
-			if _, err := c.Contacts.Replace(tx, doc, rec); err != nil {
+		if hasOptedOut {
+			if err := c.setOptOut(tx, doc, true); err != nil {
 				return err
 			}
 		}

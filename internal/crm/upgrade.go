@@ -58,5 +58,5 @@ func (c *CRM) suppressDomain(tx *store.Tx, id uuid.UUID) error {
 	return err
 }
 
-// Restored upgrades a suppression that was restored from a backup, which may be one of an earlier version.
-func (c *CRM) Restored(tx *store.Tx, id uuid.UUID) error { return c.suppressDomain(tx, id) }
+// UpgradeRestored upgrades a suppression that was restored from a backup, which may be one of an earlier version.
+func (c *CRM) UpgradeRestored(tx *store.Tx, id uuid.UUID) error { return c.suppressDomain(tx, id) }

@@ -48,7 +48,7 @@ func (c *CRM) AccountViews(tx *store.Tx) (ids []uuid.UUID, err error) {
 
 func (c *CRM) viewRules() record.Rules[View] {
 	return record.Rules[View]{
-		Object: "view", Entity: "views", Table: "account-views", Silent: true,
+		Object: "view", Entity: "views", Table: "account-views", Events: record.EventRules[View]{None: true},
 		Unique: []store.Unique[View]{{Name: "name", Of: (*View).nameKey, Taken: func(v *View, _ []byte, other uuid.UUID) error {
 			return fault.Taken(fault.ViewNameTaken, "name", other.String(), "%q is the name of another view", v.Name)
 		}}},

@@ -3,6 +3,7 @@ package duplicate
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"prospector/internal/address"
 	"prospector/internal/match"
@@ -62,17 +63,9 @@ func contactKeys(c *Contact, add func(kind byte, values ...string)) {
 	add('s', c.Account, c.Name.Key())
 	// A last name with a typo, or of which only the initial is known, has the same first or the same last letters.
 	name := strings.Join(last, "")
-	add('i', c.Account, first[0], firstLetters(name, 1))
+	_, size := utf8.DecodeRuneInString(name)
+	add('i', c.Account, first[0], name[:size])
 	add('t', c.Account, first[0], name[max(0, len(name)-2):])
-}
-
-func firstLetters(s string, n int) string {
-	for i := range s {
-		if n--; n < 0 {
-			return s[:i]
-		}
-	}
-	return s
 }
 
 func haveCommon(a, b []string) bool {

@@ -3,6 +3,7 @@ package duplicate
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/google/uuid"
@@ -58,7 +59,7 @@ func (s *Search[R]) Groups(ctx context.Context, from Source[R], min float64) ([]
 			continue
 		}
 		score := p.Score
-		if s.isDoubtful(a, b) {
+		if anyPair(a, b, s.rules.Doubtful) {
 			if score = differentNames; score < min {
 				continue
 			}
@@ -76,12 +77,8 @@ func (s *Search[R]) Groups(ctx context.Context, from Source[R], min float64) ([]
 
 // fit reports whether every two records of two clusters are compatible, and nobody has said that they are not the same.
 func (s *Search[R]) fit(from Source[R], a, b *cluster[R]) bool {
-	for _, x := range a.unlike {
-		for _, y := range b.unlike {
-			if !s.rules.Compatible(x, y) {
-				return false
-			}
-		}
+	if anyPair(a, b, func(x, y *R) bool { return !s.rules.Compatible(x, y) }) {
+		return false
 	}
 	for _, x := range a.members {
 		for _, y := range b.members {
@@ -93,11 +90,11 @@ func (s *Search[R]) fit(from Source[R], a, b *cluster[R]) bool {
 	return true
 }
 
-// isDoubtful reports whether two clusters have names that do not fit.
-func (s *Search[R]) isDoubtful(a, b *cluster[R]) bool {
+// anyPair reports whether something is true of a record of one cluster and one of another.
+func anyPair[R any](a, b *cluster[R], is func(x, y *R) bool) bool {
 	for _, x := range a.unlike {
 		for _, y := range b.unlike {
-			if s.rules.Doubtful(x, y) {
+			if is(x, y) {
 				return true
 			}
 		}
@@ -110,9 +107,7 @@ func (c *cluster[R]) join(other *cluster[R], reasons Reasons, score float64) {
 	c.score = min(c.score, other.score, score)
 	c.reasons |= other.reasons | reasons
 	c.members = append(c.members, other.members...)
-	for signature, rec := range other.unlike {
-		c.unlike[signature] = rec
-	}
+	maps.Copy(c.unlike, other.unlike)
 }
 
 func (s *Search[R]) listed(clusters map[uint32]*cluster[R]) []Group {

@@ -121,7 +121,7 @@ func (w *erasing) finish(tx *store.Tx, doc store.Doc[operation.Operation], reaso
 	if _, err := w.Operations.End(tx, doc, rec, operation.Completed); err != nil || rec.DryRun {
 		return err
 	}
-	return w.CRM.Erasures.SetUnfinished(tx, address.Key(w.asked), nil)
+	return w.CRM.Erased.SetUnfinished(tx, address.Key(w.asked), nil)
 }
 
 // fill sets the results of an Operation.
@@ -161,7 +161,7 @@ func (w *erasing) run(ctx context.Context) error {
 				return err
 			}
 		}
-		return w.CRM.Erasures.SetUnfinished(tx, address.Key(w.asked), known)
+		return w.CRM.Erased.SetUnfinished(tx, address.Key(w.asked), known)
 	})
 	if err == nil {
 		err = w.Store.Update(ctx, catalog.Org, w.by, func(tx *store.Tx) error {

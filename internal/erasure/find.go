@@ -102,7 +102,7 @@ func (w *erasing) count(kind string, n int) {
 // findContacts collects the contacts of the person. If an erasure was interrupted, it returns what that knew.
 func (w *erasing) findContacts() (before *known, err error) {
 	err = w.Store.View(w.org, func(tx *store.Tx) error {
-		stored, err := w.CRM.Erasures.Unfinished(tx, address.Key(w.asked))
+		stored, err := w.CRM.Erased.Unfinished(tx, address.Key(w.asked))
 		if err == nil && stored != nil {
 			before = &known{}
 			err = json.Unmarshal(stored, before)
@@ -160,7 +160,7 @@ func (w *erasing) findWith(tx *store.Tx, email string) error {
 		return err
 	}
 	var survivors []uuid.UUID
-	err = w.CRM.Contacts.Merged(tx, func(rec *crm.Contact, survivor uuid.UUID) {
+	err = w.CRM.Contacts.EachMerged(tx, func(rec *crm.Contact, survivor uuid.UUID) {
 		if has(rec) && w.isPerson(rec, email) {
 			survivors = append(survivors, survivor)
 		}
@@ -185,7 +185,7 @@ func (w *erasing) findWith(tx *store.Tx, email string) error {
 			return err
 		}
 	}
-	return w.CRM.Contacts.Trashed(tx, func(rec *crm.Contact) {
+	return w.CRM.Contacts.EachTrashed(tx, func(rec *crm.Contact) {
 		if has(rec) && w.isPerson(rec, email) && !slices.Contains(w.trashed, rec.ID) {
 			w.trashed = append(w.trashed, rec.ID)
 			w.addContact(rec)
@@ -213,7 +213,7 @@ func (w *erasing) addLive(tx *store.Tx, c *crm.Contact) error {
 	}
 	w.contacts = append(w.contacts, c.ID)
 	w.addContact(c)
-	err := w.CRM.Contacts.Merged(tx, func(rec *crm.Contact, survivor uuid.UUID) {
+	err := w.CRM.Contacts.EachMerged(tx, func(rec *crm.Contact, survivor uuid.UUID) {
 		if survivor == c.ID {
 			w.addContact(rec)
 		}

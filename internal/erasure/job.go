@@ -43,7 +43,7 @@ func (e *Erasures) Start(tx *store.Tx, r Request) (doc store.Doc[operation.Opera
 	if err != nil {
 		return doc, err
 	}
-	e.CRM.Erasures.SetAsked(tx, doc.ID, asked)
+	e.CRM.Erased.SetAsked(tx, doc.ID, asked)
 	_, err = tx.Enqueue(Job, tx.Now(), jobBody{doc.ID})
 	return doc, err
 }
@@ -81,7 +81,7 @@ func (e *Erasures) runJob(ctx context.Context, job store.Job) error {
 		if err != nil && !errors.Is(err, errEnded) {
 			return err
 		}
-		e.CRM.Erasures.SetAsked(tx, body.Operation, nil)
+		e.CRM.Erased.SetAsked(tx, body.Operation, nil)
 		return tx.Done(job.ID)
 	})
 }
@@ -93,7 +93,7 @@ func (e *Erasures) load(org, id uuid.UUID) (w *erasing, r Request, err error) {
 		if err != nil {
 			return err
 		}
-		asked, err := e.CRM.Erasures.Asked(tx, id)
+		asked, err := e.CRM.Erased.Asked(tx, id)
 		if err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ func New(s *store.Store, set *record.Set, times SessionTimes) *Identity {
 		Passwords: password.NewHasher(), throttle: newThrottle(),
 	}
 	i.Organizations = record.Add(set, record.Rules[Organization]{
-		Object: "organization", Entity: "organizations", Silent: true,
+		Object: "organization", Entity: "organizations", Events: record.EventRules[Organization]{None: true},
 		Check: func(_ *store.Tx, _, after *Organization, p *fault.Problems) error {
 			checkOrganization(after, p)
 			return nil
@@ -49,7 +49,7 @@ func New(s *store.Store, set *record.Set, times SessionTimes) *Identity {
 	})
 	i.Users = record.Add(set, i.userRules())
 	i.Keys = record.Add(set, record.Rules[Key]{
-		Object: "api_key", Entity: "api_keys", Silent: true, Check: checkKey,
+		Object: "api_key", Entity: "api_keys", Events: record.EventRules[Key]{None: true}, Check: checkKey,
 		Unique: []store.Unique[Key]{{Name: "hash", Global: true, Of: func(k *Key) []byte { return k.private.Hash }}},
 	})
 	return i

@@ -33,14 +33,14 @@ func (u *User) isAdmin() bool { return u.Active && u.Access == Admin }
 
 func (i *Identity) userRules() record.Rules[User] {
 	return record.Rules[User]{
-		Object: "user", Entity: "users", Silent: true, Check: i.checkUser,
+		Object: "user", Entity: "users", Events: record.EventRules[User]{None: true}, Check: i.checkUser,
 		CheckReference: func(u *User, object string) string {
 			if object == "api_key" && !u.Active {
 				return inactiveUser
 			}
 			return ""
 		},
-		Changed: i.userChanged,
+		AfterChange: i.userChanged,
 	}
 }
 

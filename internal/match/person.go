@@ -119,7 +119,7 @@ func compareParts(a, b []string, isFirst bool) Likeness {
 	if len(a) == 0 || len(b) == 0 {
 		return Missing
 	}
-	if slices.Equal(a, b) || joinedEqual(a, b) {
+	if slices.Equal(a, b) || len(a) != len(b) && strings.Join(a, "") == strings.Join(b, "") {
 		return Equal
 	}
 	if isFirst {
@@ -170,10 +170,6 @@ func initials(a, b []string) bool {
 	return true
 }
 
-func joinedEqual(a, b []string) bool {
-	return len(a) != len(b) && strings.Join(a, "") == strings.Join(b, "")
-}
-
 // minTypo is the number of letters from which on a word with another letter may be a typo.
 const minTypo = 5
 
@@ -211,14 +207,13 @@ func isTypo(a, b string) bool {
 	for i < len(x) && x[i] == y[i] {
 		i++
 	}
-	rest := func(x, y []rune) bool { return slices.Equal(x, y) }
 	switch {
 	case len(x) < len(y):
-		return rest(x[i:], y[i+1:])
-	case rest(x[i+1:], y[i+1:]):
+		return slices.Equal(x[i:], y[i+1:])
+	case slices.Equal(x[i+1:], y[i+1:]):
 		return true
 	}
-	return i+1 < len(x) && x[i] == y[i+1] && x[i+1] == y[i] && rest(x[i+2:], y[i+2:])
+	return i+1 < len(x) && x[i] == y[i+1] && x[i+1] == y[i] && slices.Equal(x[i+2:], y[i+2:])
 }
 
 // areNames reports whether two first names that differ by a letter are names of their own, and not one with a typo: both

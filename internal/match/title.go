@@ -59,7 +59,7 @@ func SplitName(full string) (first, last string) {
 // withoutTitles removes titles before and degrees after a name, unless nothing would be left.
 func withoutTitles(words []string) []string {
 	bare := words
-	for len(bare) > 0 && titles[foldWord(bare[0])] && (strings.HasSuffix(bare[0], ".") || len(bare) > 2 || isForm(bare[0])) {
+	for len(bare) > 0 && titles[foldWord(bare[0])] && (strings.HasSuffix(bare[0], ".") || len(bare) > 2 || forms[foldWord(bare[0])]) {
 		bare = bare[1:]
 	}
 	for len(bare) > 2 && suffixes[foldWord(strings.Trim(bare[len(bare)-1], ","))] {
@@ -74,22 +74,12 @@ func withoutTitles(words []string) []string {
 	return bare
 }
 
-// isForm reports whether a word is a title even without a dot and before a single name.
-func isForm(w string) bool {
-	switch foldWord(w) {
-	case "herr", "frau", "mr", "mrs", "ms", "miss", "monsieur", "madame", "mme", "señor", "señora", "dr", "prof", "professor":
-		return true
-	}
-	return false
-}
+// forms are titles even without a dot and before a single name.
+var forms = wordSet(`herr frau mr mrs ms miss monsieur madame mme señor señora dr prof professor`)
 
-func isDegree(w string) bool {
-	switch foldWord(strings.Trim(w, ",")) {
-	case "phd", "mba", "msc", "bsc", "llm":
-		return true
-	}
-	return false
-}
+var degrees = wordSet(`phd mba msc bsc llm`)
+
+func isDegree(w string) bool { return degrees[foldWord(strings.Trim(w, ","))] }
 
 // IsTitle reports whether a word is a form of address or a degree, and not a name.
 func IsTitle(word string) bool {

@@ -43,7 +43,8 @@ type Audience struct {
 
 func (o *Outreach) audienceRules() record.Rules[Audience] {
 	return record.Rules[Audience]{
-		Object: "audience", Entity: "audiences", Example: audienceExample, HasTrash: true, KeepsValues: true,
+		Object: "audience", Entity: "audiences", Example: audienceExample,
+		History: record.HistoryRules{KeepsValues: true, IsMinor: isRecount},
 		Unique: []store.Unique[Audience]{{
 			Name:  byName,
 			Of:    func(a *Audience) []byte { return nameKey(a.Name) },
@@ -68,7 +69,7 @@ func (o *Outreach) audienceRules() record.Rules[Audience] {
 			}
 			return ""
 		},
-		Changed: func(tx *store.Tx, before, after *Audience) error {
+		AfterChange: func(tx *store.Tx, before, after *Audience) error {
 			if before == nil || after == nil {
 				return nil
 			}
@@ -92,12 +93,14 @@ func (o *Outreach) audienceRules() record.Rules[Audience] {
 			}
 			return nil
 		},
-		IsMinor: isRecount, Revive: o.reviveAudience,
-		AfterRestore: func(tx *store.Tx, a *Audience, _ []uuid.UUID) error {
-			if !a.isLive() {
-				return nil
-			}
-			return o.enqueueRefresh(tx, a.ID)
+		Trash: &record.TrashRules[Audience]{
+			BeforeRestore: o.reviveAudience,
+			AfterRestore: func(tx *store.Tx, a *Audience, _ []uuid.UUID) error {
+				if !a.isLive() {
+					return nil
+				}
+				return o.enqueueRefresh(tx, a.ID)
+			},
 		},
 		Forget: func(tx *store.Tx, id uuid.UUID) error {
 			// A damaged audience can be deleted while a campaign uses it. The campaign goes on with its members.

@@ -141,40 +141,44 @@ const (
 
 func (o *Outreach) campaignRules() record.Rules[Campaign] {
 	return record.Rules[Campaign]{
-		Object: "campaign", Entity: "campaigns", Example: campaignExample, Check: o.checkCampaign, NoDeleteEvent: true,
-		HasTrash: true, KeepsValues: true, IsMinor: isCampaignMinor, Revive: o.reviveCampaign,
-		Triggers: []store.Trigger{
-			{Event: "activated", Description: "A campaign became active."},
-			{Event: "paused", Description: "A campaign was paused or reopened.", Example: campaignAs(CampaignPaused)},
-			{
-				Event: "completed", Example: campaignAs(CampaignCompleted),
-				Description: "A campaign was completed, by a user or because its end_date has passed.",
+		Object: "campaign", Entity: "campaigns", Example: campaignExample, Check: o.checkCampaign,
+		History: record.HistoryRules{KeepsValues: true, IsMinor: isCampaignMinor},
+		Trash:   &record.TrashRules[Campaign]{BeforeRestore: o.reviveCampaign},
+		Events: record.EventRules[Campaign]{
+			NoDelete: true,
+			More: []store.Trigger{
+				{Event: "activated", Description: "A campaign became active."},
+				{Event: "paused", Description: "A campaign was paused or reopened.", Example: campaignAs(CampaignPaused)},
+				{
+					Event: "completed", Example: campaignAs(CampaignCompleted),
+					Description: "A campaign was completed, by a user or because its end_date has passed.",
+				},
+				{Event: "archived", Description: "A campaign was archived.", Example: campaignAs(CampaignArchived)},
+				{
+					Event: "held", Example: heldCampaign(),
+					Description: "A campaign was held: nothing is sent for it until it is released. See held.",
+				},
+				{
+					Event: "newcomers", Example: campaignWithNewcomers(),
+					Description: "One change brought so many people into a campaign that they await confirmation. See newcomers.",
+				},
+				{Event: "released", Description: "A held campaign was released and continues."},
 			},
-			{Event: "archived", Description: "A campaign was archived.", Example: campaignAs(CampaignArchived)},
-			{
-				Event: "held", Example: heldCampaign(),
-				Description: "A campaign was held: nothing is sent for it until it is released. See held.",
+			OfUpdate: func(before, after *Campaign) []string {
+				switch {
+				case before.Held == nil && after.Held != nil && becomesActive(before, after):
+					return []string{"activated", "held"}
+				case before.Held == nil && after.Held != nil:
+					return []string{"held"}
+				case before.Held != nil && after.Held == nil && !after.IsFinished():
+					return []string{"released"}
+				case before.Status == after.Status:
+					return []string{"updated"}
+				case after.Status == CampaignActive:
+					return []string{"activated"}
+				}
+				return []string{string(after.Status)}
 			},
-			{
-				Event: "newcomers", Example: campaignWithNewcomers(),
-				Description: "One change brought so many people into a campaign that they await confirmation. See newcomers.",
-			},
-			{Event: "released", Description: "A held campaign was released and continues."},
-		},
-		UpdateEvents: func(before, after *Campaign) []string {
-			switch {
-			case before.Held == nil && after.Held != nil && becomesActive(before, after):
-				return []string{"activated", "held"}
-			case before.Held == nil && after.Held != nil:
-				return []string{"held"}
-			case before.Held != nil && after.Held == nil && !after.IsFinished():
-				return []string{"released"}
-			case before.Status == after.Status:
-				return []string{"updated"}
-			case after.Status == CampaignActive:
-				return []string{"activated"}
-			}
-			return []string{string(after.Status)}
 		},
 		Keys: []store.Key[Campaign]{{Name: byAudience, Of: func(_ *store.Tx, c *Campaign) ([][]byte, error) {
 			var keys [][]byte

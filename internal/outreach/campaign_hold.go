@@ -148,7 +148,7 @@ func (o *Outreach) HoldRestored(tx *store.Tx, id uuid.UUID) error {
 // holdTrashed lets the campaigns in the trash of a held store be held when they are restored and activated or reopened.
 func (o *Outreach) holdTrashed(tx *store.Tx, reason HoldReason) error {
 	var ids []uuid.UUID
-	err := o.Campaigns.Trashed(tx, func(c *Campaign) { ids = append(ids, c.ID) })
+	err := o.Campaigns.EachTrashed(tx, func(c *Campaign) { ids = append(ids, c.ID) })
 	if err != nil {
 		return err
 	}

@@ -200,7 +200,7 @@ func (o *Outreach) rowPair(tx *store.Tx, id uuid.UUID, before, after []byte) (a,
 
 // ContactJoining is called when a contact has been merged with others or restored. It refuses that if the contact
 // matches a dynamic audience now and did not before, or it makes the audience static.
-func (o *Outreach) ContactJoining(tx *store.Tx, contact uuid.UUID, change crm.ContactChange) error {
+func (o *Outreach) ContactJoining(tx *store.Tx, contact uuid.UUID, change crm.IndirectChange) error {
 	var all []concern
 	err := o.eachLive(tx, func(doc store.Doc[Audience]) error {
 		plan, err := o.plan(tx, &doc)

@@ -48,7 +48,7 @@ func (t *Template) Private() any { return &t.state }
 func (o *Outreach) templateRules() record.Rules[Template] {
 	return record.Rules[Template]{
 		Object: "sequence_template", Entity: "sequence-templates", Example: templateExample, Check: o.checkTemplate,
-		HasTrash: true, KeepsValues: true,
+		History: record.HistoryRules{KeepsValues: true}, Trash: &record.TrashRules[Template]{},
 		UpdateTogether: []string{"steps", "transitions"},
 		CheckReference: func(t *Template, object string) string {
 			if object == "campaign" && t.Status != TemplateActive {
@@ -56,7 +56,7 @@ func (o *Outreach) templateRules() record.Rules[Template] {
 			}
 			return ""
 		},
-		Changed: func(tx *store.Tx, before, after *Template) error {
+		AfterChange: func(tx *store.Tx, before, after *Template) error {
 			if before == nil || after == nil || before.Name == after.Name {
 				return nil
 			}

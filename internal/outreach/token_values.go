@@ -31,7 +31,7 @@ type templateValues struct {
 // tokenField is a token whose value is a member of a stored record.
 type tokenField struct {
 	position int    // among the tokens of the template
-	member   string // its encoded start, "key":
+	member   string // see shape.Members
 }
 
 // TokenValues returns the TokenValues of a sender. A sender that does not exist has no values.
@@ -76,10 +76,10 @@ func (v *TokenValues) ofSender(c *template.Compiled) (*templateValues, error) {
 	}
 	from, organization := shape.NewMembers(string(user.JSON)), shape.NewMembers(string(org.JSON))
 	for i, token := range c.Tokens {
-		field := tokenField{i, memberOf(token.Field)}
+		field := tokenField{i, token.Field}
 		switch {
 		case token == template.Token{Group: template.Recipient, Field: "company"}:
-			t.account = append(t.account, tokenField{i, memberOf("name")})
+			t.account = append(t.account, tokenField{i, "name"})
 		case token == template.Token{Group: template.Sender, Field: "company"}:
 			t.values.Set(i, org.Record.Name)
 		case token.Group == template.Recipient:
@@ -96,9 +96,6 @@ func (v *TokenValues) ofSender(c *template.Compiled) (*templateValues, error) {
 	}
 	return t, nil
 }
-
-// memberOf returns the encoded start of the member that holds a field.
-func memberOf(field string) string { return `"` + field[strings.LastIndexByte(field, '.')+1:] + `":` }
 
 // maxValueChars limits how much of a long field, such as notes, a token inserts.
 const maxValueChars = shape.MaxText

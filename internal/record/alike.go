@@ -2,13 +2,9 @@ package record
 
 import (
 	"bytes"
-	"errors"
 
-	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
-	"prospector/internal/fault"
-	"prospector/internal/rows"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -35,9 +31,10 @@ type Alike[T any] struct {
 // maxAlike is the number of records that alike compares. Other writers wait meanwhile.
 const maxAlike = 20
 
-// alike returns the record that has most in common with rec of those that may be the same, the oldest of several, preferably
-// one with the same key, and how many may be the same.
-func (k *Kind[T]) alike(tx *store.Tx, a *Alike[T], rec *T) (best uuid.UUID, of int, err error) {
+// alike returns the record that has most in common with another one of those that may be the same, the oldest of several,
+// preferably one with the same key, and how many may be the same.
+func (k *Kind[T]) alike(tx *store.Tx, of any) (best uuid.UUID, count int, err error) {
+	a, rec := k.rules.Alike, of.(*T)
 	key, prefix := []byte(a.Key(rec)), []byte(a.Prefix(rec))
 	if len(key) == 0 || k.table.Count(tx) == 0 {
 		return uuid.Nil, 0, nil
@@ -53,8 +50,8 @@ func (k *Kind[T]) alike(tx *store.Tx, a *Alike[T], rec *T) (best uuid.UUID, of i
 	for i := range tombs {
 		// Until the sweep of a merge rewrites a record, its key has the id of the record that was merged.
 		if by := []byte(tombs[i].By); len(by) > 0 && bytes.Contains(key, by) {
-			of := []byte(tombs[i].Value)
-			others, err := k.withKey(tx, bytes.ReplaceAll(key, by, of), bytes.ReplaceAll(prefix, by, of))
+			merged := []byte(tombs[i].Value)
+			others, err := k.withKey(tx, bytes.ReplaceAll(key, by, merged), bytes.ReplaceAll(prefix, by, merged))
 			if err != nil {
 				return uuid.Nil, 0, err
 			}
@@ -73,13 +70,13 @@ func (k *Kind[T]) alike(tx *store.Tx, a *Alike[T], rec *T) (best uuid.UUID, of i
 		stored := shape.NewMembers(string(public))
 		common := a.Common(&stored, rec)
 		if common >= 0 {
-			of++
+			count++
 		}
 		if common > most {
 			best, most = id, common
 		}
 	}
-	return best, of, nil
+	return best, count, nil
 }
 
 // withKey returns the records with the key, and then those whose keys have the prefix, up to maxAlike.
@@ -99,95 +96,10 @@ func (k *kind) withKey(tx *store.Tx, key, prefix []byte) ([]uuid.UUID, error) {
 	return append(equal, others...), err
 }
 
-// importingOf returns the operations by which imports use a kind.
-func importingOf[T any](k *Kind[T], r ImportRules[T]) importing {
-	add := r.Add
-	if add == nil {
-		add = func(tx *store.Tx, d Draft[T]) (uuid.UUID, bool, error) {
-			doc, err := k.Create(tx, d)
-			return doc.ID, true, err
-		}
+// alikeKey returns the key by which alike finds a record, or "" if the kind has no such rule.
+func (k *Kind[T]) alikeKey(rec any) string {
+	if k.rules.Alike == nil {
+		return ""
 	}
-	ops := importing{
-		draft:  func(body shape.Value) (any, *fault.Problems) { d := NewDraft[T](body); return &d, &d.problems },
-		record: func(draft any) any { return &draft.(*Draft[T]).record },
-		refer: func(draft any, refs shape.Value) any {
-			d := *draft.(*Draft[T])
-			d.body.Members = append(d.body.Members[:len(d.body.Members):len(d.body.Members)], refs.Members...)
-			shape.Decode(refs, &d.record, shape.Update, &d.problems)
-			return &d
-		},
-		create: func(tx *store.Tx, draft any) (uuid.UUID, bool, error) { return add(tx, *draft.(*Draft[T])) },
-		change: k.importChange, form: k.form, bring: k.bring,
-		alike: k.ops.alike, nameOf: k.ops.nameOf, identity: k.ops.identity,
-	}
-	if k.shape.Field(r.OptOut.Field) != nil {
-		ops.optOut = r.OptOut
-	}
-	ops.isErased = r.IsErased
-	if r.IsSuppressed != nil {
-		ops.isSuppressed = func(tx *store.Tx, rec any) bool { return r.IsSuppressed(tx, rec.(*T)) }
-	}
-	if r.Key != nil {
-		ops.key = func(rec any) string { return r.Key(rec.(*T)) }
-	}
-	return ops
-}
-
-// importChange updates a record with the body that edit makes for it, and returns what that changed.
-func (k *Kind[T]) importChange(tx *store.Tx, id uuid.UUID, edit func(rec any) (shape.Value, error)) ([]rows.Change, error) {
-	old, err := k.Get(tx, id)
-	if err != nil {
-		return nil, err
-	}
-	body, err := edit(&old.Record)
-	if err != nil {
-		return nil, err
-	}
-	doc, err := k.change(tx, old, body)
-	if err != nil {
-		return nil, err
-	}
-	fields := k.shape.Diff(&old.Record, &doc.Record)
-	if len(fields) == 0 {
-		return nil, nil
-	}
-	var from, to map[string]shape.Value
-	if err := errors.Join(json.Unmarshal(old.JSON, &from), json.Unmarshal(doc.JSON, &to)); err != nil {
-		return nil, err
-	}
-	changes := make([]rows.Change, len(fields))
-	for i, field := range fields {
-		changes[i] = rows.Change{Field: field, From: from[field], To: to[field]}
-		if f := k.shape.Field(field); f != nil && f.Ref != "" {
-			changes[i].From, changes[i].To = k.withNames(tx, f.Ref, from[field]), k.withNames(tx, f.Ref, to[field])
-		}
-	}
-	return changes, nil
-}
-
-// withNames returns ids with the names of the records instead, for people to read.
-func (k *kind) withNames(tx *store.Tx, entity string, ids shape.Value) shape.Value {
-	switch ids.Kind {
-	case shape.String:
-		id, err := shape.ParseID(ids.Text)
-		if err != nil {
-			return ids
-		}
-		referred := k.set.find(entity)
-		if referred == nil { // users
-			return ids
-		}
-		public, err := referred.table.Public(tx, id)
-		if members := shape.NewMembers(string(public)); err == nil && members.Text(`"name":"`) != "" {
-			ids.Text = members.Text(`"name":"`)
-		}
-	case shape.List:
-		items := make([]shape.Value, len(ids.Items))
-		for i, id := range ids.Items {
-			items[i] = k.withNames(tx, entity, id)
-		}
-		ids.Items = items
-	}
-	return ids
+	return k.rules.Alike.Key(rec.(*T))
 }

@@ -18,19 +18,24 @@ func (k *kind) textField(key string) func(rec any) string {
 	return func(rec any) string { return string(f.Get(rec).(shape.Text)) }
 }
 
-// MatchKey returns the name of the secondary key of a field in Rules.Match.
+// MatchKey returns the name of the secondary key of a field in MatchRules.Fields.
 func MatchKey(field string) string { return "match." + field }
 
-// MatchFields returns the fields by which a batch can find records of the kind.
-func (k *kind) MatchFields() []string { return MatchFields(k.match) }
+// MatchFields returns the fields by which a batch can find records of the kind, or nil if they have no external_id.
+func (k *kind) MatchFields() []string {
+	if k.shape.Field(externalID) == nil {
+		return nil
+	}
+	return MatchFields(k.match.Fields)
+}
 
 // MatchFields returns the fields by which a batch can find records of a kind that has an
-// external_id and the given Rules.Match.
+// external_id and the given MatchRules.Fields.
 func MatchFields(match map[string]func(string) string) []string {
 	return append(slices.Sorted(maps.Keys(match)), externalID)
 }
 
-// Matching returns the records that have a value in one of the fields in Match.
+// Matching returns the records that have a value in one of the MatchRules.Fields.
 func (k *kind) Matching(tx *store.Tx, field string) (ids []uuid.UUID, err error) {
 	err = k.table.Range(tx, MatchKey(field), nil, func(_ []byte, id uuid.UUID) bool {
 		ids = append(ids, id)
@@ -39,9 +44,9 @@ func (k *kind) Matching(tx *store.Tx, field string) (ids []uuid.UUID, err error)
 	return ids, err
 }
 
-// FindAll returns the records that match text in one of the fields in Match.
+// FindAll returns the records that match text in one of the MatchRules.Fields.
 func (k *kind) FindAll(tx *store.Tx, field, text string) ([]uuid.UUID, error) {
-	return k.table.IDs(tx, MatchKey(field), []byte(k.match[field](text)), 0)
+	return k.table.IDs(tx, MatchKey(field), []byte(k.match.Fields[field](text)), 0)
 }
 
 // Find returns the oldest record that matches text in one of the MatchFields.
@@ -52,7 +57,7 @@ func (k *kind) Find(tx *store.Tx, field, text string) (uuid.UUID, bool, error) {
 	if k.table.Count(tx) == 0 {
 		return uuid.Nil, false, nil
 	}
-	folded := k.match[field](text)
+	folded := k.match.Fields[field](text)
 	if folded == "" {
 		return uuid.Nil, false, nil
 	}
@@ -69,7 +74,6 @@ type Item[T any] struct {
 type given struct {
 	body    shape.Value
 	id      shape.Value // of the record to change
-	fresh   shape.Value // the body if the item creates a record
 	problem error
 }
 
@@ -79,29 +83,24 @@ func NewItem[T any](body shape.Value, match string) Item[T] {
 	if body.Kind != shape.Object {
 		return Item[T]{given: given{problem: fault.New(fault.ValidationFailed, "the record must be an object")}}
 	}
-	return newItem[T](newGiven(body, match != ""))
-}
-
-func newItem[T any](g given) Item[T] {
-	item := Item[T]{given: g}
-	if g.problem == nil && g.isNew() {
-		item.draft = NewDraft[T](g.fresh)
+	item := Item[T]{given: newGiven(body)}
+	if item.given.isNew() {
+		fresh := item.given.body
+		if match != "" { // it may change a record that exists
+			fresh = withoutEdits(fresh)
+		}
+		item.draft = NewDraft[T](fresh)
 	}
 	return item
 }
 
-// newGiven divides the body of an item. mayEdit reports that an item without an id may change a
-// record that exists.
-func newGiven(body shape.Value, mayEdit bool) given {
+// newGiven divides the body of an item.
+func newGiven(body shape.Value) given {
 	g := given{body: body, id: body.Get("id")}
 	if g.id.Kind == shape.Null || g.id.Kind == shape.String && g.id.Text == "" { // no id
 		g.id = shape.Value{}
 		isID := func(m shape.Member) bool { return m.Key == "id" }
 		g.body.Members = slices.DeleteFunc(slices.Clone(body.Members), isID)
-	}
-	g.fresh = g.body
-	if mayEdit {
-		g.fresh = withoutEdits(g.body)
 	}
 	return g
 }
@@ -132,9 +131,6 @@ func withoutEdits(body shape.Value) shape.Value {
 	}
 	return out
 }
-
-// Draft returns the draft of an item without an id.
-func (item *Item[T]) Draft() (Draft[T], error) { return item.draft, item.given.problem }
 
 // Outcome is the result for one record of a batch.
 type Outcome struct {

@@ -70,10 +70,10 @@ func newHouse(t *testing.T, committed func(changed map[string]uint64)) *house {
 		}
 	})
 	customs := func(*store.Tx, string) (*filter.CustomFields, error) { return h.customs, nil }
-	h.groups = record.Add(h.set, record.Rules[group]{Object: "group", Entity: "groups", Silent: true})
-	h.guests = record.Add(h.set, record.Rules[guest]{Object: "guest", Entity: "guests", Customs: customs, Match: map[string]func(string) string{
+	h.groups = record.Add(h.set, record.Rules[group]{Object: "group", Entity: "groups", Events: record.EventRules[group]{None: true}})
+	h.guests = record.Add(h.set, record.Rules[guest]{Object: "guest", Entity: "guests", Customs: customs, Match: record.MatchRules{Fields: map[string]func(string) string{
 		"email": func(s string) string { return strings.TrimPrefix(shape.Fold(s), "mailto:") },
-	}})
+	}}})
 	return h
 }
 

@@ -73,7 +73,7 @@ func (s *Set) RemoveCustomField(tx *store.Tx, entity string, field *shape.Custom
 		if k.Entity != entity && k.trashOf != entity {
 			continue
 		}
-		if err := k.dropValue(tx, store.Tombstone{Field: field.Key, Key: customKey, Prefix: field.ID[:]}); err != nil {
+		if err := k.dropValue(tx, CustomLoss(entity, field).Value, sweepBatch); err != nil {
 			return err
 		}
 	}
@@ -83,9 +83,5 @@ func (s *Set) RemoveCustomField(tx *store.Tx, entity string, field *shape.Custom
 // FindCustomValue returns the oldest record of the entity that has the value in a custom field with
 // allowed values.
 func (s *Set) FindCustomValue(tx *store.Tx, entity string, field uuid.UUID, value string) (uuid.UUID, bool, error) {
-	return s.find(entity).firstWith(tx, field, value)
-}
-
-func (k *kind) firstWith(tx *store.Tx, field uuid.UUID, value string) (uuid.UUID, bool, error) {
-	return k.table.Oldest(tx, customKey, valueKey(field, value))
+	return s.find(entity).table.Oldest(tx, customKey, valueKey(field, value))
 }

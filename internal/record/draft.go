@@ -41,10 +41,8 @@ func (d Draft[T]) withIDs(tx *store.Tx, k *kind) (Draft[T], error) {
 }
 
 // PathOf returns the path of the first occurrence of an id in a list of the body.
-func (d *Draft[T]) PathOf(key string, id uuid.UUID) string { return pathOf(d.body, key, id) }
-
-func pathOf(body shape.Value, key string, id uuid.UUID) string {
-	for i, item := range body.Get(key).Items {
+func (d *Draft[T]) PathOf(key string, id uuid.UUID) string {
+	for i, item := range d.body.Get(key).Items {
 		if given, err := shape.ParseID(item.Text); err == nil && given == id {
 			return fmt.Sprintf("%s[%d]", key, i)
 		}

@@ -21,34 +21,30 @@ const (
 func (s *Set) Sources() []store.Source {
 	var sources []store.Source
 	for _, k := range s.kinds {
-		if source, emits := k.source(); emits {
-			sources = append(sources, source)
+		if k.source != nil {
+			sources = append(sources, *k.source)
 		}
 	}
 	return sources
 }
 
-func (k *kind) source() (_ store.Source, emits bool) {
-	if k.silent {
-		return store.Source{}, false
-	}
+// newSource describes the events of a kind: created, the given ones of updated, deleted and restored, and more.
+func (k *kind) newSource(newExample any, hasUpdate, hasDelete, hasRestore bool, more []store.Trigger) *store.Source {
 	a := k.WithArticle()
 	a = strings.ToUpper(a[:1]) + a[1:]
-	triggers := []store.Trigger{{Event: createdEvent, Description: a + " was created.", Example: k.newExample}}
-	if !k.noUpdateEvent {
+	triggers := []store.Trigger{{Event: createdEvent, Description: a + " was created.", Example: newExample}}
+	if hasUpdate {
 		triggers = append(triggers, store.Trigger{
 			Event: updatedEvent, Description: a + " was changed.", Changed: []string{k.exampleChange()},
 		})
 	}
-	if !k.noDeleteEvent {
+	if hasDelete {
 		triggers = append(triggers, store.Trigger{Event: deletedEvent, Description: a + " was deleted.", Gone: true})
 	}
-	if k.hasTrash {
+	if hasRestore {
 		triggers = append(triggers, store.Trigger{Event: restoredEvent, Description: a + " was restored from the trash."})
 	}
-	return store.Source{
-		Object: k.Object, Triggers: append(triggers, k.triggers...), Example: k.example, Read: k.table.Public,
-	}, true
+	return &store.Source{Object: k.Object, Triggers: append(triggers, more...), Example: k.example, Read: k.table.Public}
 }
 
 // exampleChange returns a field that an update can change.

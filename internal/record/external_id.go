@@ -53,8 +53,8 @@ func (k *kind) idsOf(rec any) []string {
 
 // StoredIDs returns the external ids of a stored record.
 func StoredIDs(m *shape.Members) []string {
-	others := m.Texts(`"other_external_ids":`)
-	return append([]string{m.Text(`"external_id":"`)}, others...)
+	others := m.Texts("other_external_ids")
+	return append([]string{m.Text("external_id")}, others...)
 }
 
 // storedIDs reads the external ids of a record.
@@ -100,7 +100,7 @@ func (k *kind) findByID(tx *store.Tx, text string) (uuid.UUID, bool, error) {
 // findSpelled finds the record whose external id has the name of a system that text lacks, or lacks the one that text has. It
 // must be the only one, and agree with rec in a name or an address.
 func (k *kind) findSpelled(tx *store.Tx, text string, rec any) (uuid.UUID, bool, error) {
-	if k.ops.identity == nil {
+	if k.match.Identity == nil {
 		return uuid.Nil, false, nil
 	}
 	var only uuid.UUID
@@ -116,16 +116,23 @@ func (k *kind) findSpelled(tx *store.Tx, text string, rec any) (uuid.UUID, bool,
 	if only == uuid.Nil {
 		return uuid.Nil, false, nil
 	}
-	agrees, _, _, err := k.agrees(tx, only, rec)
+	agrees, _, err := k.agrees(tx, only, text, rec)
 	return only, agrees, err
 }
 
-// agrees compares a stored record with one that may mean the same.
-func (k *kind) agrees(tx *store.Tx, id uuid.UUID, rec any) (agrees, differs bool, stored string, err error) {
-	if stored, err = k.describe(tx, id); err == nil {
-		agrees, differs = k.ops.identity.Agrees(stored, k.ops.identity.Of(rec))
+// agrees compares a stored record with one that may mean the same, for which the kind must have an Identity. why says what
+// contradicts if they are about different ones, because an external id is that of the stored one.
+func (k *kind) agrees(tx *store.Tx, id uuid.UUID, externalID string, rec any) (agrees bool, why string, err error) {
+	stored, err := k.describe(tx, id)
+	if err != nil {
+		return false, "", err
 	}
-	return agrees, differs, stored, err
+	row := k.match.Identity.Of(rec)
+	agrees, differs := stored.Agrees(row)
+	if differs && !agrees {
+		why = conflict(externalID, stored, row)
+	}
+	return agrees, why, nil
 }
 
 // withoutKnownID returns the body of an update without its external_id if that leads to the record already: it is one of its

@@ -136,7 +136,7 @@ func (k *kind) originals(tx *store.Tx, id uuid.UUID) (map[uuid.UUID][]store.Doc[
 		return nil, err
 	}
 	all := map[uuid.UUID][]store.Doc[merged]{}
-	err = k.merged.Each(tx, k.merged.Readable(tx, ids), func(m store.Doc[merged]) error {
+	err = k.merged.Each(tx, ids, func(m store.Doc[merged]) error {
 		if m.Record.Original != nil {
 			all[m.Record.Kept.Operation] = append(all[m.Record.Kept.Operation], m)
 		}
@@ -248,7 +248,7 @@ func (k *kind) lastForm(tx *store.Tx, id uuid.UUID) ([]byte, error) {
 		return nil, nil
 	}
 	doc, err := k.merged.Get(tx, id)
-	if err != nil && (store.IsGone(err)) {
+	if store.IsGone(err) {
 		err = nil
 	}
 	return doc.Record.Original, err
@@ -267,19 +267,14 @@ func (s *Set) ForgetValues(tx *store.Tx, entity string, id uuid.UUID) error {
 			return err
 		}
 	}
-	for _, other := range s.kinds {
-		for _, f := range other.refs {
-			if f.Ref != entity || f.Input {
-				continue
-			}
-			referrers, err := other.table.IDs(tx, f.Key, id[:], 0)
-			if err != nil {
+	for other, f := range s.referencesTo(entity) {
+		referrers, err := other.table.IDs(tx, f.Key, id[:], 0)
+		if err != nil {
+			return err
+		}
+		for _, referrer := range referrers {
+			if err := tx.ForgetValues(other.table.Name(), referrer); err != nil {
 				return err
-			}
-			for _, referrer := range referrers {
-				if err := tx.ForgetValues(other.table.Name(), referrer); err != nil {
-					return err
-				}
 			}
 		}
 	}

@@ -78,38 +78,10 @@ type Importer struct {
 	columns *rows.Columns[*target]
 	options ImportOptions
 	match   []string          // the fields by which rows find records, in order
+	isAlike bool              // whether rows also find records by Rules.Alike
 	tags    *target           // what ImportOptions.Tags set, or nil
 	dry     *dryRun           // nil unless nothing is written
 	systems map[string]string // of ids, by column
-
-	importing
-}
-
-// importing are the operations of a kind whose records are of type T. Records and drafts are pointers.
-type importing struct {
-	draft  func(body shape.Value) (draft any, p *fault.Problems)
-	record func(draft any) any
-	// refer sets references in a copy of a draft.
-	refer  func(draft any, refs shape.Value) any
-	create func(tx *store.Tx, draft any) (id uuid.UUID, created bool, err error)
-	// change updates a record with the body that edit makes for it.
-	change func(tx *store.Tx, id uuid.UUID, edit func(rec any) (shape.Value, error)) ([]rows.Change, error)
-	// form and bring are for dry runs.
-	form  func(tx *store.Tx, id uuid.UUID) (rec any, form *dryForm, err error)
-	bring func(tx *store.Tx, form *dryForm) (refers []uuid.UUID, err error)
-	// alike finds a record by Rules.Alike, and nameOf returns the key by which it is found. Both are nil if the kind has no such
-	// rule.
-	alike  func(tx *store.Tx, rec any) (best uuid.UUID, of int, err error)
-	nameOf func(rec any) string
-	// identity is Rules.Identity, or nil.
-	identity *Identity
-	// key is ImportRules.Key, or nil.
-	key func(rec any) string
-	// isErased and isSuppressed are those of ImportRules, or nil.
-	isErased     func(tx *store.Tx, text string) bool
-	isSuppressed func(tx *store.Tx, rec any) bool
-	// optOut is ImportRules.OptOut.
-	optOut OptOut
 }
 
 // target is the field that a column sets.
@@ -126,46 +98,16 @@ const (
 	fromTable   = "csv"
 )
 
-// ImportRules are how an import adds records of a kind that cannot be updated.
-type ImportRules[T any] struct {
-	// Add stores a draft and reports whether it is new. If it is nil, records are created as by Create.
-	Add func(*store.Tx, Draft[T]) (id uuid.UUID, created bool, err error)
-	// Key returns what is equal for records of which Add adds only one.
-	Key func(*T) string
-	// IsErased reports whether a text names a person who was erased. A row with such a text is skipped. It may be nil.
-	IsErased func(tx *store.Tx, text string) bool
-	// IsSuppressed reports whether nothing is sent to a record. It may be nil.
-	IsSuppressed func(*store.Tx, *T) bool
-	// OptOut is the field with which a record opts out, if the kind has one.
-	OptOut OptOut
-}
-
-// OptOut is a boolean field with which a record opts out of something. An import sets it, but takes it back only with
-// ReplaceOptOuts.
-type OptOut struct {
-	Field string
-	// By is the field whose value opts out if its row is skipped, and Skipped opts it out.
-	By      string
-	Skipped func(tx *store.Tx, value string, isDoubtful bool) error
-	// Record opts out a record that a skipped row without such a value means.
-	Record func(tx *store.Tx, id uuid.UUID, isDoubtful bool) error
-	// Doubt notes whether the opt-out of a record that an import has written comes from a value that could not be read. The undo
-	// of the import takes such an opt-out back.
-	Doubt func(tx *store.Tx, id uuid.UUID, isDoubtful bool) error
-}
-
 // NewImporter returns an importer for a table. Invalid options are a *fault.Error with their paths.
-func (k *Kind[T]) NewImporter(
-	tx *store.Tx, table *rows.Reader, o ImportOptions, r ImportRules[T],
-) (*Importer, error) {
-	im := &Importer{kind: &k.kind, options: o, systems: map[string]string{}, importing: importingOf(k, r)}
+func (k *kind) NewImporter(tx *store.Tx, table *rows.Reader, o ImportOptions) (*Importer, error) {
+	im := &Importer{kind: k, options: o, systems: map[string]string{}, isAlike: k.isAlike}
 	if o.DryRun {
 		im.dry = newDryRun(o.Scratch)
 	}
 	if err := im.check(); err != nil {
 		return nil, err
 	}
-	fields, err := k.importFields(tx, r.OptOut.Field)
+	fields, err := k.importFields(tx)
 	if err != nil {
 		return nil, err
 	}
@@ -175,12 +117,12 @@ func (k *Kind[T]) NewImporter(
 	return im, im.checkTags(tx)
 }
 
-func (k *kind) importFields(tx *store.Tx, optOut string) (rows.Fields[*target], error) {
+func (k *kind) importFields(tx *store.Tx) (rows.Fields[*target], error) {
 	targets, err := k.importTargets(tx)
 	if err != nil {
 		return rows.Fields[*target]{}, err
 	}
-	if t := targets[optOut]; t != nil {
+	if t := targets[k.optOut.Field]; t != nil {
 		status := *t
 		status.Column, status.Status = "opt_out_status", true
 		t.OptOut, targets[status.Column] = true, &status
@@ -193,9 +135,9 @@ func (k *kind) importFields(tx *store.Tx, optOut string) (rows.Fields[*target], 
 	}, nil
 }
 
-// InspectImport describes the columns of a table. optOut is the field of ImportRules.OptOut, or "".
-func (k *kind) InspectImport(tx *store.Tx, table *rows.Reader, o ImportOptions, optOut string) (rows.Inspection, error) {
-	fields, err := k.importFields(tx, optOut)
+// InspectImport describes the columns of a table.
+func (k *kind) InspectImport(tx *store.Tx, table *rows.Reader, o ImportOptions) (rows.Inspection, error) {
+	fields, err := k.importFields(tx)
 	if err != nil {
 		return rows.Inspection{}, err
 	}
@@ -205,14 +147,14 @@ func (k *kind) InspectImport(tx *store.Tx, table *rows.Reader, o ImportOptions, 
 // check checks the options that do not depend on the table.
 func (im *Importer) check() error {
 	var p fault.Problems
-	o, fields := &im.options, im.kind.matchFields()
+	o, fields := &im.options, im.kind.MatchFields()
 	switch {
 	case o.MatchOn == "" || o.MatchOn == MatchAuto:
 		im.match = append([]string{externalID}, slices.DeleteFunc(slices.Clone(fields), func(f string) bool { return f == externalID })...)
 	case o.MatchOn == MatchNone:
-		im.alike = nil
+		im.isAlike = false
 	case slices.Contains(fields, o.MatchOn):
-		im.match, im.alike = []string{o.MatchOn}, nil
+		im.match, im.isAlike = []string{o.MatchOn}, false
 	default:
 		p.Invalid("match_on", "%s is not one of: %s", shape.Quote(o.MatchOn), strings.Join(append([]string{MatchAuto, MatchNone}, fields...), ", "))
 	}
@@ -293,7 +235,7 @@ func (k *kind) importTargets(tx *store.Tx) (map[string]*target, error) {
 		t.Column = column
 		targets[column] = &t
 	}
-	if k.matchFields() != nil {
+	if k.MatchFields() != nil {
 		add("id", target{Target: rows.Target{Member: "id", Field: *k.shape.Field("id")}})
 	}
 	for _, f := range k.List.Fields {
@@ -305,7 +247,7 @@ func (k *kind) importTargets(tx *store.Tx) (map[string]*target, error) {
 			Target: rows.Target{Member: f.Key, Field: f.Field, List: ids || f.Type == shape.TypeMulti},
 			refers: k.set.find(f.Ref), field: f.Key,
 		}
-		t.Names = ids && t.refers != nil && t.refers.nameKey != nil
+		t.Names = ids && t.refers != nil && t.refers.names != nil
 		add(f.Key, t)
 		if t.refers != nil && !ids {
 			for column, inner := range t.refers.referTargets(t) {
@@ -354,8 +296,8 @@ func (k *kind) namesTargets(targets map[string]*target) map[string]*target {
 func (k *kind) referTargets(t target) map[string]target {
 	targets, prefix := map[string]target{}, strings.TrimSuffix(t.field, "id")
 	for _, f := range k.List.Fields {
-		isKey := slices.Contains(k.matchFields(), f.Key)
-		isPart := k.ops.alike != nil && !f.ReadOnly && f.Ref == "" && f.Type != shape.TypeMulti && f.Key != sourceField && !f.OfObjects()
+		isKey := slices.Contains(k.MatchFields(), f.Key)
+		isPart := k.isAlike && !f.ReadOnly && f.Ref == "" && f.Type != shape.TypeMulti && f.Key != sourceField && !f.OfObjects()
 		if isKey || isPart {
 			t.by, t.Field, t.Member = f.Key, f.Field, prefix+f.Key
 			targets[prefix+f.Key] = t
@@ -375,16 +317,9 @@ func (k *kind) byIDOrName(tx *store.Tx, text, object string) (uuid.UUID, bool, e
 
 // FindNamed finds the record with a name among those that records of the object can refer to.
 func (k *kind) FindNamed(tx *store.Tx, name, object string) (uuid.UUID, bool, error) {
-	if k.nameKey == nil {
+	if k.names == nil {
 		return uuid.Nil, false, nil
 	}
-	id, found := k.table.Find(tx, "name", k.nameKey(name, object))
+	id, found := k.table.Find(tx, "name", k.names.Key(name, object))
 	return id, found, nil
-}
-
-func (k *kind) matchFields() []string {
-	if k.shape.Field(externalID) == nil {
-		return nil
-	}
-	return k.MatchFields()
 }

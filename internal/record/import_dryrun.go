@@ -1,7 +1,6 @@
 package record
 
 import (
-	"errors"
 	"hash/maphash"
 	"os"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
-	"prospector/internal/fault"
 	"prospector/internal/rows"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -55,8 +53,8 @@ type keptDry struct {
 
 // dryForm is a record in the file.
 type dryForm struct {
-	Public jsontext.Value `json:"public"`
-	Kept   kept           `json:"kept"`
+	Public  jsontext.Value `json:"public"`
+	Private jsontext.Value `json:"private,omitzero"`
 }
 
 func newDryRun(dir string) *dryRun {
@@ -92,10 +90,10 @@ func (d *dryRun) touch(k *kind, id uuid.UUID) {
 	}
 }
 
-// finish keeps what the batch has written, before it is reverted.
-func (d *dryRun) finish(tx *store.Tx, im *Importer) error {
+// keepWritten keeps what the batch has written, before it is reverted.
+func (d *dryRun) keepWritten(tx *store.Tx, im *Importer) error {
 	for id, k := range d.touched {
-		rec, form, err := k.ops.form(tx, id)
+		rec, form, err := k.typed.form(tx, id)
 		if store.IsDamagedRecord(err) || rec == nil && err == nil { // a row that was refused had written it
 			continue
 		}
@@ -103,7 +101,7 @@ func (d *dryRun) finish(tx *store.Tx, im *Importer) error {
 			return err
 		}
 		kept := keptDry{kind: k, id: id, keys: im.dryKeys(k, rec)}
-		if before, _, err := k.ops.form(tx.Before(), id); err == nil && before != nil {
+		if before, _, err := k.typed.form(tx.Before(), id); err == nil && before != nil {
 			kept.keys = append(kept.keys, im.dryKeys(k, before)...) // by which the index still finds it
 		}
 		if kept.record, err = json.Marshal(form); err != nil {
@@ -183,7 +181,7 @@ func (d *dryRun) bringOne(tx *store.Tx, n uint32) error {
 	if err := json.Unmarshal(text, &form); err != nil {
 		return err
 	}
-	referred, err := r.kind.ops.bring(tx, &form)
+	referred, err := r.kind.typed.bring(tx, &form)
 	if err != nil {
 		return err
 	}
@@ -202,7 +200,7 @@ func (d *dryRun) bringFor(tx *store.Tx, im *Importer, item *importItem) error {
 	if d == nil || len(d.records) == 0 || item.draft == nil {
 		return nil
 	}
-	keys := im.dryKeys(im.kind, im.record(item.draft))
+	keys := im.dryKeys(im.kind, im.kind.typed.record(item.draft))
 	if id := item.body.Get("id"); id.Kind == shape.String {
 		keys = append(keys, dryKey(im.kind, "id", shape.Fold(id.Text)), dryKey(im.kind, externalID, shape.Fold(exportedID(id.Text))))
 	}
@@ -213,7 +211,7 @@ func (d *dryRun) bringFor(tx *store.Tx, im *Importer, item *importItem) error {
 			keys = append(keys, dryKey(l.refers, "id", text), dryKey(l.refers, "name", text))
 		}
 		if l.draft != nil {
-			keys = append(keys, im.dryKeys(l.refers, l.refers.ops.record(l.draft))...)
+			keys = append(keys, im.dryKeys(l.refers, l.refers.typed.record(l.draft))...)
 		}
 	}
 	for _, l := range item.lists {
@@ -236,7 +234,7 @@ func (im *Importer) dryKeys(k *kind, rec any) (keys []string) {
 	if id := headOf(rec).ID; id != uuid.Nil {
 		add("id", id.String())
 	}
-	for field, fold := range k.match {
+	for field, fold := range k.match.Fields {
 		add(field, fold(k.textField(field)(rec)))
 		for _, v := range k.further(field, rec) {
 			add(field, fold(v))
@@ -249,15 +247,13 @@ func (im *Importer) dryKeys(k *kind, rec any) (keys []string) {
 			}
 		}
 	}
-	if k.ops.nameOf != nil {
-		key, _, _ := strings.Cut(k.ops.nameOf(rec), AlikeEnd)
-		add("alike", key)
-	}
-	if f := k.shape.Field("name"); f != nil && k.nameKey != nil {
+	name, _, _ := strings.Cut(k.typed.alikeKey(rec), AlikeEnd)
+	add("alike", name)
+	if f := k.shape.Field("name"); f != nil && k.names != nil {
 		add("name", shape.Fold(nameOf(f, rec)))
 	}
-	if k == im.kind && im.key != nil {
-		add("key", im.key(rec))
+	if k == im.kind {
+		add("key", k.typed.importKey(rec))
 	}
 	return keys
 }
@@ -274,29 +270,27 @@ func nameOf(f *shape.Field, rec any) string {
 
 // form returns a record in the form in which a dry run keeps it, or nil if it does not exist.
 func (k *Kind[T]) form(tx *store.Tx, id uuid.UUID) (any, *dryForm, error) {
-	doc, err := k.Table.Get(tx, id)
-	if errors.Is(err, fault.ErrNotFound) {
-		return nil, nil, nil
-	}
-	if err != nil {
+	doc, found, err := k.Lookup(tx, id)
+	if err != nil || !found {
 		return nil, nil, err
 	}
-	kept, err := keep(&doc.Record, nil)
-	return &doc.Record, &dryForm{Public: doc.JSON, Kept: kept}, err
+	private, err := privateOf(&doc.Record)
+	return &doc.Record, &dryForm{Public: doc.JSON, Private: private}, err
 }
 
 // bring writes a record that has the form, and returns the ids that it refers to.
 func (k *Kind[T]) bring(tx *store.Tx, form *dryForm) (refers []uuid.UUID, err error) {
 	var rec T
-	if err := k.decode(form.Public, &form.Kept, &rec); err != nil {
+	if err := decode(form.Public, form.Private, &rec); err != nil {
 		return nil, err
 	}
 	id := headOf(&rec).ID
-	old, err := k.Table.Get(tx, id)
+	old, found, err := k.Lookup(tx, id)
 	switch {
-	case err == nil:
+	case err != nil:
+	case found:
 		_, err = k.Table.Update(tx, old, rec, k.shape.Diff(&old.Record, &rec))
-	case errors.Is(err, fault.ErrNotFound):
+	default:
 		_, err = k.Table.Insert(tx, id, rec)
 	}
 	for i := range k.refs {

@@ -14,7 +14,7 @@ import (
 )
 
 // findGiven returns the record with the id of the row.
-func (a *attempt) findGiven(report func(rows.Dropped)) (id uuid.UUID, exists bool, err error) {
+func (a *attempt) findGiven() (id uuid.UUID, exists bool, err error) {
 	given := a.item.body.Get("id")
 	if given.Kind == shape.Absent {
 		return uuid.Nil, false, nil
@@ -33,23 +33,23 @@ func (a *attempt) findGiven(report func(rows.Dropped)) (id uuid.UUID, exists boo
 	}
 	for _, c := range a.item.cells {
 		if c.Target.Member == "id" {
-			report(rows.Dropped{Column: c.Column, Value: c.Text, Message: "does not exist"})
+			a.report(rows.Dropped{Column: c.Column, Value: c.Text, Message: "does not exist"})
 		}
 	}
 	return uuid.Nil, false, nil
 }
 
-// find returns the record that the row means by its other values.
-func (a *attempt) find(draft any, links []linked, report func(rows.Dropped)) (id uuid.UUID, exists bool, err error) {
+// find returns the record that the row means by its other values. rec is what the row would add.
+func (a *attempt) find(rec any, links []linked) (id uuid.UUID, exists bool, err error) {
 	for _, field := range a.match {
 		for i, v := range append([]shape.Value{a.item.body.Get(field)}, a.item.body.Get(rows.Further(field)).Items...) {
-			if v.Kind != shape.String || v.Text == "" || !a.mayFind(field, v.Text) || i > 0 && a.identity != nil && a.identity.IsShared(v.Text) {
+			if v.Kind != shape.String || v.Text == "" || !a.mayFind(field, v.Text) || i > 0 && a.kind.match.isShared(v.Text) {
 				continue
 			}
 			if field == externalID {
-				id, exists, err = a.findByExternalID(v.Text, draft)
+				id, exists, err = a.findByExternalID(v.Text, rec)
 			} else {
-				id, exists, err = a.findBy(field, v.Text, draft)
+				id, exists, err = a.findBy(field, v.Text, rec)
 				a.fillsOnly = a.fillsOnly || exists && i > 0
 			}
 			if exists || err != nil {
@@ -57,14 +57,14 @@ func (a *attempt) find(draft any, links []linked, report func(rows.Dropped)) (id
 			}
 		}
 	}
-	if a.alike == nil || a.item.namesUnknown(links) {
+	if !a.isAlike || a.item.namesUnknown(links) {
 		return uuid.Nil, false, nil
 	}
-	id, of, err := a.alike(a.tx, a.record(draft))
+	id, of, err := a.kind.typed.alike(a.tx, rec)
 	if of > 1 {
 		for _, c := range a.item.cells {
 			if nameFields[c.Target.Member] {
-				report(severalAlike(a.kind, c, of))
+				a.report(severalAlike(a.kind, c, of))
 				break
 			}
 		}
@@ -82,11 +82,11 @@ func severalAlike(k *kind, c rows.Cell[*target], of int) rows.Dropped {
 }
 
 // isSure reports whether the caller has said by which field records are found, so that what it finds is believed.
-func (a *attempt) isSure() bool { return len(a.match) == 1 || a.identity == nil }
+func (a *attempt) isSure() bool { return len(a.match) == 1 || a.kind.match.Identity == nil }
 
 // findByExternalID finds the record with an external id. One that is about somebody else is an error. An id with the name of a
 // system also finds the one without it, and the other way round, if the rest agrees.
-func (a *attempt) findByExternalID(text string, draft any) (uuid.UUID, bool, error) {
+func (a *attempt) findByExternalID(text string, rec any) (uuid.UUID, bool, error) {
 	id, exists, err := a.kind.findByID(a.tx, text)
 	if exists {
 		_, isOwn := a.kind.table.Find(a.tx, externalID, []byte(shape.Fold(text)))
@@ -96,22 +96,22 @@ func (a *attempt) findByExternalID(text string, draft any) (uuid.UUID, bool, err
 		return id, exists, err
 	}
 	if !exists {
-		return a.kind.findSpelled(a.tx, text, a.record(draft))
+		return a.kind.findSpelled(a.tx, text, rec)
 	}
-	agrees, differs, stored, err := a.kind.agrees(a.tx, id, a.record(draft))
-	if err == nil && !agrees && differs {
-		err = fault.New(fault.ValidationFailed, "%s", a.identity.conflict(text, stored, a.identity.Of(a.record(draft))))
+	_, why, err := a.kind.agrees(a.tx, id, text, rec)
+	if why != "" {
+		err = fault.New(fault.ValidationFailed, "%s", why)
 	}
 	return id, true, err
 }
 
 // findBy finds the record with a value in a match field that the row may be about. Of several it is the oldest one that fits, or
 // else the oldest of which too little is known.
-func (a *attempt) findBy(field, text string, draft any) (best uuid.UUID, found bool, err error) {
-	if a.kind.table.Count(a.tx) == 0 || a.kind.match[field](text) == "" {
+func (a *attempt) findBy(field, text string, rec any) (best uuid.UUID, found bool, err error) {
+	if a.kind.table.Count(a.tx) == 0 || a.kind.match.Fields[field](text) == "" {
 		return uuid.Nil, false, nil
 	}
-	ids, others, err := a.withValue(field, []byte(a.kind.match[field](text)))
+	ids, others, err := a.withValue(field, []byte(a.kind.match.Fields[field](text)))
 	if err != nil {
 		return uuid.Nil, false, err
 	}
@@ -124,7 +124,7 @@ func (a *attempt) findBy(field, text string, draft any) (best uuid.UUID, found b
 		}
 		return uuid.Nil, false, nil
 	}
-	row, most := a.identity.Of(a.record(draft)), Apart
+	row, most := a.kind.match.Identity.Of(rec), Apart
 	for _, id := range append(ids, others...) {
 		may, err := a.mayBe(id, field)
 		if err != nil {
@@ -137,7 +137,7 @@ func (a *attempt) findBy(field, text string, draft any) (best uuid.UUID, found b
 		if err != nil {
 			return uuid.Nil, false, err
 		}
-		if fit := a.identity.Fit(field, text, stored, row); fit > most {
+		if fit := stored.Fit(row, field, text); fit > most {
 			best, most = id, fit
 		}
 	}
@@ -147,10 +147,10 @@ func (a *attempt) findBy(field, text string, draft any) (best uuid.UUID, found b
 // withValue returns the records with a value in a match field, the oldest first, and those that merely have it as a further one.
 func (a *attempt) withValue(field string, value []byte) (ids, others []uuid.UUID, err error) {
 	table := a.kind.table
-	if ids, err = table.IDs(a.tx, MatchKey(field), value, maxAlike); err != nil || a.kind.matchesToo[field] == "" {
+	if ids, err = table.IDs(a.tx, MatchKey(field), value, maxAlike); err != nil || a.kind.match.Further[field] == "" {
 		return ids, nil, err
 	}
-	others, err = table.IDs(a.tx, a.kind.matchesToo[field], value, maxAlike)
+	others, err = table.IDs(a.tx, a.kind.match.Further[field], value, maxAlike)
 	return ids, slices.DeleteFunc(others, func(id uuid.UUID) bool { return slices.Contains(ids, id) }), err
 }
 
@@ -189,5 +189,5 @@ func (a *attempt) mayBe(id uuid.UUID, field string) (bool, error) {
 
 // mayFind reports whether a row finds records by a text.
 func (a *attempt) mayFind(field, text string) bool {
-	return a.kind.identifies == nil || a.options.MatchOn == field || a.kind.identifies(field, text)
+	return a.kind.match.Identifies == nil || a.options.MatchOn == field || a.kind.match.Identifies(field, text)
 }

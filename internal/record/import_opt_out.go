@@ -14,35 +14,35 @@ import (
 
 // keepsOptOut reports whether a body would take back that a record has opted out, and must not.
 func (a *attempt) keepsOptOut(rec any, body shape.Value) bool {
-	if a.optOut.Field == "" || a.options.OptOuts == ReplaceOptOuts {
+	if a.kind.optOut.Field == "" || a.options.OptOuts == ReplaceOptOuts {
 		return false
 	}
-	if v := body.Get(a.optOut.Field); v.Kind == shape.Absent || v.Kind == shape.Bool && v.True {
+	if v := body.Get(a.kind.optOut.Field); v.Kind == shape.Absent || v.Kind == shape.Bool && v.True {
 		return false
 	}
 	return a.hasOptedOut(rec)
 }
 
 func (a *attempt) hasOptedOut(rec any) bool {
-	has, _ := a.kind.shape.Field(a.optOut.Field).Get(rec).(bool)
+	has, _ := a.kind.shape.Field(a.kind.optOut.Field).Get(rec).(bool)
 	return has
 }
 
 // optOutSkipped takes what a skipped row says about opting out.
 func (im *Importer) optOutSkipped(tx *store.Tx, item *importItem) error {
-	if im.optOut.Skipped == nil {
+	if im.kind.optOut.Skipped == nil {
 		return nil
 	}
-	says, by := item.body.Get(im.optOut.Field), item.body.Get(im.optOut.By)
+	says, by := item.body.Get(im.kind.optOut.Field), item.body.Get(im.kind.optOut.By)
 	if says.Kind != shape.Bool || !says.True {
 		return nil
 	}
 	if by.Kind == shape.String && by.Text != "" {
-		return im.optOut.Skipped(tx, by.Text, im.isDoubtful(item))
+		return im.kind.optOut.Skipped(tx, by.Text, im.isDoubtful(item))
 	}
 	id, exists, err := im.meant(tx, item)
 	if exists && err == nil {
-		err = im.optOut.Record(tx, id, im.isDoubtful(item))
+		err = im.kind.optOut.Record(tx, id, im.isDoubtful(item))
 	}
 	if store.IsDamagedRecord(err) { // the row is skipped, but the import goes on
 		return nil
@@ -60,15 +60,15 @@ func (im *Importer) meant(tx *store.Tx, item *importItem) (id uuid.UUID, exists 
 			return survivor, merged, err
 		}
 	}
-	a := &attempt{Importer: im, tx: tx, item: item}
+	a, rec := &attempt{Importer: im, tx: tx, item: item}, im.kind.typed.record(item.draft)
 	for _, field := range im.match {
 		v := item.body.Get(field)
 		if v.Kind != shape.String || v.Text == "" || !a.mayFind(field, v.Text) {
 			continue
 		}
 		if field != externalID {
-			id, exists, err = a.findBy(field, v.Text, item.draft)
-		} else if id, exists, err = a.findByExternalID(v.Text, item.draft); isRefusal(err) { // it is somebody else's
+			id, exists, err = a.findBy(field, v.Text, rec)
+		} else if id, exists, err = a.findByExternalID(v.Text, rec); isRefusal(err) { // it is somebody else's
 			exists, err = false, nil
 		}
 		if exists || err != nil {
@@ -85,19 +85,19 @@ func isRefusal(err error) bool {
 
 // isDoubtful reports whether what an item says about opting out could not be read.
 func (im *Importer) isDoubtful(item *importItem) bool {
-	return slices.ContainsFunc(item.cells, func(c rows.Cell[*target]) bool { return c.Doubtful && c.Target.Member == im.optOut.Field })
+	return slices.ContainsFunc(item.cells, func(c rows.Cell[*target]) bool { return c.Doubtful && c.Target.Member == im.kind.optOut.Field })
 }
 
 // noteDoubt notes how sure the opt-out of the record is.
 func (a *attempt) noteDoubt() error {
-	says := a.item.body.Get(a.optOut.Field)
-	if a.optOut.Doubt == nil || says.Kind != shape.Bool || !says.True {
+	says := a.item.body.Get(a.kind.optOut.Field)
+	if a.kind.optOut.Doubt == nil || says.Kind != shape.Bool || !says.True {
 		return nil
 	}
-	isNew := a.added || slices.ContainsFunc(a.changes, func(c rows.Change) bool { return c.Field == a.optOut.Field })
+	isNew := a.added || slices.ContainsFunc(a.changes, func(c rows.Change) bool { return c.Field == a.kind.optOut.Field })
 	isDoubtful := a.isDoubtful(a.item)
 	if isDoubtful && !isNew {
 		return nil // somebody else has opted it out
 	}
-	return a.optOut.Doubt(a.tx, a.id, isDoubtful)
+	return a.kind.optOut.Doubt(a.tx, a.id, isDoubtful)
 }

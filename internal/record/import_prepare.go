@@ -152,7 +152,7 @@ func (im *Importer) decode(item *importItem, custom *shape.Customs) {
 		if im.kind.shape.Field(sourceField) != nil {
 			fresh.Members = append(fresh.Members, shape.Member{Key: sourceField, Value: shape.Value{Kind: shape.String, Text: fromTable}})
 		}
-		draft, p := im.draft(fresh)
+		draft, p := im.kind.typed.draft(fresh)
 		problems := *p
 		if custom != nil {
 			var into shape.Custom

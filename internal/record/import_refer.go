@@ -8,7 +8,6 @@ import (
 
 	"prospector/internal/rows"
 	"prospector/internal/shape"
-	"prospector/store"
 )
 
 // link is what a row says of a single record that it refers to, such as the account of a contact.
@@ -24,12 +23,7 @@ type link struct {
 
 // link adds a cell to the description of a record that the row refers to.
 func (item *importItem) link(c rows.Cell[*target]) {
-	at := -1
-	for i := range item.links {
-		if item.links[i].field == c.Target.field {
-			at = i
-		}
-	}
+	at := slices.IndexFunc(item.links, func(l link) bool { return l.field == c.Target.field })
 	if at < 0 {
 		at = len(item.links)
 		item.links = append(item.links, link{field: c.Target.field, refers: c.Target.refers, body: shape.Value{Kind: shape.Object}})
@@ -78,12 +72,12 @@ func (item *importItem) prepareLink(l *link, known map[string]*preparedLink, isO
 func (l *link) prepare() *preparedLink {
 	made := &preparedLink{body: l.body}
 	source := shape.Member{Key: sourceField, Value: shape.Value{Kind: shape.String, Text: fromTable}}
-	for l.refers.ops.alike != nil {
+	for l.refers.isAlike {
 		body := made.body
 		if l.refers.shape.Field(sourceField) != nil {
 			body.Members = append(body.Members[:len(body.Members):len(body.Members)], source)
 		}
-		draft, p := l.refers.ops.draft(body)
+		draft, p := l.refers.typed.draft(body)
 		if p.Count() == 0 {
 			made.draft = draft
 			break
@@ -117,12 +111,11 @@ type linked struct {
 
 // resolve returns the references of an item as members of the record. What refers to nothing is
 // reported.
-func (im *Importer) resolve(
-	tx *store.Tx, item *importItem, known *found, report func(rows.Dropped),
-) (refs shape.Value, links []linked, err error) {
+func (a *attempt) resolve() (refs shape.Value, links []linked, err error) {
+	item := a.item
 	refs.Kind = shape.Object
 	for i := range item.links {
-		l, err := im.follow(tx, &item.links[i], known, report)
+		l, err := a.follow(&item.links[i])
 		if err != nil {
 			return refs, nil, err
 		}
@@ -131,12 +124,12 @@ func (im *Importer) resolve(
 		}
 	}
 	lists := item.lists
-	if im.tags != nil {
+	if a.tags != nil {
 		names := shape.Value{Kind: shape.List}
-		for _, name := range im.options.Tags {
+		for _, name := range a.options.Tags {
 			names.Items = append(names.Items, text(name))
 		}
-		lists = append(lists[:len(lists):len(lists)], list{im.tags, "tags", names, nil})
+		lists = append(lists[:len(lists):len(lists)], list{a.tags, "tags", names, nil})
 	}
 	for _, l := range lists {
 		ids := shape.Value{Kind: shape.List}
@@ -145,7 +138,7 @@ func (im *Importer) resolve(
 			if i < len(l.shown) {
 				shown = l.shown[i]
 			}
-			id, err := im.named(tx, &l, name, shown, known, report)
+			id, err := a.named(&l, name, shown)
 			if err != nil {
 				return refs, nil, err
 			}
@@ -175,26 +168,26 @@ func text(s string) shape.Value { return shape.Value{Kind: shape.String, Text: s
 
 // follow finds the record that a link describes: by its id, its external id, another match field, or by what
 // it is like. If there is none, it is created if that is allowed.
-func (im *Importer) follow(tx *store.Tx, l *link, known *found, report func(rows.Dropped)) (one linked, err error) {
+func (a *attempt) follow(l *link) (one linked, err error) {
 	if l.id != nil {
-		id, is, err := l.refers.byIDOrName(tx, l.id.Value.Text, im.kind.Object)
+		id, is, err := l.refers.byIDOrName(a.tx, l.id.Value.Text, a.kind.Object)
 		if is || err != nil {
 			return linked{id: id}, err
 		}
 		message := "is neither an id nor a known name"
 		if id, err := shape.ParseID(l.id.Value.Text); err == nil {
-			if survivor, merged, err := l.refers.Survivor(tx, id); merged || err != nil {
+			if survivor, merged, err := l.refers.Survivor(a.tx, id); merged || err != nil {
 				return linked{id: survivor}, err
 			}
 			message = "does not exist"
 		}
 		missing := rows.Dropped{Column: l.id.Column, Value: l.id.Text, Message: message}
 		if l.body.Get(externalID).Kind == shape.Absent {
-			report(missing)
+			a.report(missing)
 		} else {
 			defer func() {
 				if one.id == uuid.Nil && err == nil {
-					report(missing)
+					a.report(missing)
 				}
 			}()
 		}
@@ -203,41 +196,41 @@ func (im *Importer) follow(tx *store.Tx, l *link, known *found, report func(rows
 		return linked{}, nil
 	}
 	key := l.refers.Entity + "\x00" + l.key
-	one, is := known.links[key]
+	one, is := a.known.links[key]
 	if !is {
-		if one, l, err = im.search(tx, l); err != nil {
+		if one, l, err = a.search(l); err != nil {
 			return linked{}, err
 		}
 	}
 	for _, note := range one.notes {
-		report(note)
+		a.report(note)
 	}
 	if is {
 		return one, nil
 	}
 	if one.id == uuid.Nil {
-		if l.draft == nil || !im.mayCreate(l.refers) {
-			im.reportMissing(l, report)
+		if l.draft == nil || !a.mayCreate(l.refers) {
+			a.reportMissing(l)
 			return linked{}, nil
 		}
-		if one.id, _, err = l.refers.ops.create(tx, l.draft); err != nil {
+		if one.id, _, err = l.refers.typed.add(a.tx, l.draft); err != nil {
 			return linked{}, err
 		}
-		im.dry.touch(l.refers, one.id)
-	} else if err := im.fillLinked(tx, l, one.id); err != nil {
+		a.dry.touch(l.refers, one.id)
+	} else if err := a.fillLinked(l, one.id); err != nil {
 		return linked{}, err
 	}
-	known.links[key] = one
+	a.known.links[key] = one
 	return one, nil
 }
 
 // fillLinked fills the empty fields of a record that a link describes, and changes none.
-func (im *Importer) fillLinked(tx *store.Tx, l *link, id uuid.UUID) error {
-	if l.refers.ops.alike == nil || len(l.body.Members) == 0 {
+func (a *attempt) fillLinked(l *link, id uuid.UUID) error {
+	if !l.refers.isAlike || len(l.body.Members) == 0 {
 		return nil
 	}
-	changes, err := l.refers.ops.change(tx, id, func(rec any) (shape.Value, error) {
-		body, err := l.refers.withoutKnownID(tx, id, l.refers.idsOf(rec), l.body)
+	changes, err := l.refers.typed.edit(a.tx, id, func(rec any) (shape.Value, error) {
+		body, err := l.refers.withoutKnownID(a.tx, id, l.refers.idsOf(rec), l.body)
 		if err == nil {
 			l.refers.withFurtherID(rec, &body)
 			l.refers.accumulate(rec, &body, func(rows.Dropped) {})
@@ -245,37 +238,35 @@ func (im *Importer) fillLinked(tx *store.Tx, l *link, id uuid.UUID) error {
 		return l.refers.onlyEmpty(rec, body), err
 	})
 	if len(changes) > 0 {
-		im.dry.touch(l.refers, id)
+		a.dry.touch(l.refers, id)
 	}
 	return err
 }
 
 // search finds the record that a link describes. If its external id belongs to another one, that is left out of the link that
 // is returned.
-func (im *Importer) search(tx *store.Tx, l *link) (one linked, rest *link, err error) {
+func (a *attempt) search(l *link) (one linked, rest *link, err error) {
 	isFound := false
 	if v := l.body.Get(externalID); v.Kind == shape.String {
-		if one.id, isFound, err = l.refers.findByID(tx, v.Text); err == nil && !isFound && l.draft != nil {
-			one.id, isFound, err = l.refers.findSpelled(tx, v.Text, l.refers.ops.record(l.draft))
+		if one.id, isFound, err = l.refers.findByID(a.tx, v.Text); err == nil && !isFound && l.draft != nil {
+			one.id, isFound, err = l.refers.findSpelled(a.tx, v.Text, l.refers.typed.record(l.draft))
 		}
 		if err != nil {
 			return one, l, err
 		}
-		if isFound && l.draft != nil && l.refers.ops.identity != nil {
-			identity, rec := l.refers.ops.identity, l.refers.ops.record(l.draft)
-			agrees, differs, stored, err := l.refers.agrees(tx, one.id, rec)
+		if isFound && l.draft != nil && l.refers.match.Identity != nil {
+			_, why, err := l.refers.agrees(a.tx, one.id, v.Text, l.refers.typed.record(l.draft))
 			if err != nil {
 				return one, l, err
 			}
-			if differs && !agrees {
-				note := identity.conflict(v.Text, stored, identity.Of(rec))
-				l, one.id, isFound = l.without(externalID, note, &one.notes), uuid.Nil, false
+			if why != "" {
+				l, one.id, isFound = l.without(externalID, why, &one.notes), uuid.Nil, false
 			}
 		}
 	}
-	for _, field := range l.refers.matchFields() {
+	for _, field := range l.refers.MatchFields() {
 		if v := l.body.Get(field); !isFound && field != externalID && v.Kind == shape.String {
-			if one.id, isFound, err = l.refers.Find(tx, field, v.Text); err != nil {
+			if one.id, isFound, err = l.refers.Find(a.tx, field, v.Text); err != nil {
 				return one, l, err
 			}
 		}
@@ -284,7 +275,7 @@ func (im *Importer) search(tx *store.Tx, l *link) (one linked, rest *link, err e
 		return one, l, nil
 	}
 	var of int
-	if one.id, of, err = l.refers.ops.alike(tx, l.refers.ops.record(l.draft)); of > 1 {
+	if one.id, of, err = l.refers.typed.alike(a.tx, l.refers.typed.record(l.draft)); of > 1 {
 		for _, c := range l.by {
 			if nameFields[c.Target.by] {
 				one.notes = append(one.notes, severalAlike(l.refers, c, of))
@@ -309,15 +300,11 @@ func (l *link) without(field, why string, notes *[]rows.Dropped) *link {
 }
 
 // reportMissing reports the values by which no record was found.
-func (im *Importer) reportMissing(l *link, report func(rows.Dropped)) {
+func (a *attempt) reportMissing(l *link) {
 	one := strings.ReplaceAll(l.refers.Object, "_", " ")
 	for _, c := range l.by {
-		isKey := c.Target.by == "name"
-		for _, field := range l.refers.matchFields() {
-			isKey = isKey || field == c.Target.by
-		}
-		if isKey {
-			report(rows.Dropped{Column: c.Column, Value: c.Text, Message: "belongs to no " + one + "; create_missing can create it"})
+		if c.Target.by == "name" || slices.Contains(l.refers.MatchFields(), c.Target.by) {
+			a.report(rows.Dropped{Column: c.Column, Value: c.Text, Message: "belongs to no " + one + "; create_missing can create it"})
 			return
 		}
 	}
@@ -325,44 +312,42 @@ func (im *Importer) reportMissing(l *link, report func(rows.Dropped)) {
 
 // named returns the id of a record in a list, such as a tag. If name is the id of a record that does not exist here, shown is
 // its name. It is created if that is allowed.
-func (im *Importer) named(
-	tx *store.Tx, l *list, name, shown shape.Value, known *found, report func(rows.Dropped),
-) (uuid.UUID, error) {
+func (a *attempt) named(l *list, name, shown shape.Value) (uuid.UUID, error) {
 	if name.Kind != shape.String {
-		report(rows.Dropped{Column: l.column, Value: name.Text, Message: "must be a string"})
+		a.report(rows.Dropped{Column: l.column, Value: name.Text, Message: "must be a string"})
 		return uuid.Nil, nil
 	}
 	key := l.refers.Entity + "\x00" + name.Text
-	if id, is := known.names[key]; is {
+	if id, is := a.known.names[key]; is {
 		return id, nil
 	}
-	id, is, err := l.refers.byIDOrName(tx, name.Text, im.kind.Object)
+	id, is, err := l.refers.byIDOrName(a.tx, name.Text, a.kind.Object)
 	if err != nil {
 		return uuid.Nil, err
 	}
 	if !is && isID(name.Text) && shown.Kind == shape.String && shown.Text != "" && !isID(shown.Text) {
-		return im.named(tx, l, shown, shape.Value{}, known, report)
+		return a.named(l, shown, shape.Value{})
 	}
 	if !is {
-		if l.refers.newNamed == nil || !im.mayCreate(l.refers) || isID(name.Text) {
+		if (l.refers.names == nil || l.refers.names.New == nil) || !a.mayCreate(l.refers) || isID(name.Text) {
 			message := "is not the name of a " + l.refers.Object + "; create_missing can create it"
 			if isID(name.Text) {
 				message = "does not exist"
 			}
-			report(rows.Dropped{Column: l.column, Value: name.Text, Message: message})
+			a.report(rows.Dropped{Column: l.column, Value: name.Text, Message: message})
 			return uuid.Nil, nil
 		}
-		draft, p := l.refers.ops.draft(l.refers.newNamed(name.Text, im.kind.Object))
+		draft, p := l.refers.typed.draft(l.refers.names.New(name.Text, a.kind.Object))
 		if p.Count() > 0 {
-			report(rows.Dropped{Column: l.column, Value: name.Text, Message: reason(p.Details()[0].Message, name.Text)})
+			a.report(rows.Dropped{Column: l.column, Value: name.Text, Message: reason(p.Details()[0].Message, name.Text)})
 			return uuid.Nil, nil
 		}
-		if id, _, err = l.refers.ops.create(tx, draft); err != nil {
+		if id, _, err = l.refers.typed.add(a.tx, draft); err != nil {
 			return uuid.Nil, err
 		}
-		im.dry.touch(l.refers, id)
+		a.dry.touch(l.refers, id)
 	}
-	known.names[key] = id
+	a.known.names[key] = id
 	return id, nil
 }
 

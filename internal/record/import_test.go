@@ -93,12 +93,12 @@ func newOffice(t *testing.T) *office {
 	}
 	o.customs = filter.NewCustomFields(fields)
 	customs := func(*store.Tx, string) (*filter.CustomFields, error) { return o.customs, nil }
-	o.firms = record.Add(o.set, record.Rules[firm]{Object: "firm", Entity: "firms", Match: map[string]func(string) string{"website": address.HostOf}})
+	o.firms = record.Add(o.set, record.Rules[firm]{Object: "firm", Entity: "firms", Match: record.MatchRules{Fields: map[string]func(string) string{"website": address.HostOf}}})
 	named := func(name, object string) []byte {
 		return []byte(object + "\x00" + strings.Join(strings.Fields(shape.Fold(name)), " "))
 	}
 	o.labels = record.Add(o.set, record.Rules[label]{
-		Object: "label", Entity: "labels", NameKey: named,
+		Object: "label", Entity: "labels", Names: &record.NameRules{Key: named},
 		Unique: []store.Unique[label]{{Name: "name", Of: func(l *label) []byte { return named(l.Name, l.For) }, Taken: func(*label, []byte, uuid.UUID) error { return errBroken }}},
 		CheckReference: func(l *label, object string) string {
 			if l.For != object {
@@ -107,10 +107,10 @@ func newOffice(t *testing.T) *office {
 			return ""
 		},
 	})
-	o.leads = record.Add(o.set, record.Rules[lead]{Object: "lead", Entity: "leads", Customs: customs, Match: map[string]func(string) string{
+	o.leads = record.Add(o.set, record.Rules[lead]{Object: "lead", Entity: "leads", Customs: customs, Match: record.MatchRules{Fields: map[string]func(string) string{
 		"email": shape.Fold,
 		"phone": func(s string) string { return strings.ReplaceAll(s, " ", "") },
-	}})
+	}}})
 	return o
 }
 
@@ -151,7 +151,7 @@ func (o *office) importWith(text string, options record.ImportOptions) (r result
 	}
 	var im *record.Importer
 	err = o.st.View(o.org, func(tx *store.Tx) (err error) {
-		im, err = o.leads.NewImporter(tx, table, options, record.ImportRules[lead]{})
+		im, err = o.leads.NewImporter(tx, table, options)
 		return err
 	})
 	if err != nil {

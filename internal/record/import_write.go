@@ -48,7 +48,7 @@ func (im *Importer) Write(tx *store.Tx, b *ImportBatch) (outcomes []rows.Outcome
 		if err := write(); err != nil {
 			return err
 		}
-		if err := im.dry.finish(tx, im); err != nil {
+		if err := im.dry.keepWritten(tx, im); err != nil {
 			return err
 		}
 		return errDryRun
@@ -64,7 +64,7 @@ func (im *Importer) write(tx *store.Tx, item *importItem, row *rows.Row, o *rows
 	if o.Erased = im.namesErased(tx, row); o.Erased {
 		return nil
 	}
-	o.Suppressed = item.skip == "" && im.isSuppressed != nil && im.isSuppressed(tx, im.record(item.draft))
+	o.Suppressed = item.skip == "" && im.kind.typed.isSuppressed(tx, im.kind.typed.record(item.draft))
 	o.Dropped = item.dropped
 	if o.Skipped = item.skip; item.skip != "" {
 		return im.optOutSkipped(tx, item)
@@ -100,7 +100,7 @@ func (im *Importer) write(tx *store.Tx, item *importItem, row *rows.Row, o *rows
 
 // namesErased reports whether a row names a person who was erased.
 func (im *Importer) namesErased(tx *store.Tx, row *rows.Row) bool {
-	return im.isErased != nil && (im.isErased(tx, row.Raw) || slices.ContainsFunc(row.Cells, func(cell string) bool { return im.isErased(tx, cell) }))
+	return im.kind.isErased != nil && (im.kind.isErased(tx, row.Raw) || slices.ContainsFunc(row.Cells, func(cell string) bool { return im.kind.isErased(tx, cell) }))
 }
 
 // withoutRefused drops the values of an item that were refused, and reports whether there were any.
@@ -121,7 +121,7 @@ type attempt struct {
 	dropped []rows.Dropped
 
 	id         uuid.UUID
-	exportedID string // see ownID, if the row has an id that does not exist here
+	exportedID string // see the function of this name, if the row has an id that does not exist here
 	added      bool
 	changes    []rows.Change
 	keptOptOut bool
@@ -130,27 +130,29 @@ type attempt struct {
 	fillsOnly bool
 }
 
+func (a *attempt) report(d rows.Dropped) { a.dropped = append(a.dropped, d) }
+
 func (a *attempt) run() error {
 	a.dropped = a.dropped[:len(a.dropped):len(a.dropped)]
 	before := len(a.dropped)
-	report := func(d rows.Dropped) { a.dropped = append(a.dropped, d) }
-	refs, links, err := a.resolve(a.tx, a.item, a.known, report)
+	refs, links, err := a.resolve()
 	if err != nil {
 		return err
 	}
 	draft := a.item.draft
 	if len(refs.Members) > 0 {
-		draft = a.refer(draft, withoutEdits(refs))
+		draft = a.kind.typed.refer(draft, withoutEdits(refs))
 	}
-	id, exists, err := a.findGiven(report)
+	id, exists, err := a.findGiven()
 	if err == nil && !exists && a.exportedID != "" {
 		body := shape.Value{Kind: shape.Object}
-		a.kind.withExportedID(a.record(draft), &body, a.exportedID)
-		a.kind.accumulate(a.record(draft), &body, report)
-		draft = a.refer(draft, body)
+		rec := a.kind.typed.record(draft)
+		a.kind.withExportedID(rec, &body, a.exportedID)
+		a.kind.accumulate(rec, &body, a.report)
+		draft = a.kind.typed.refer(draft, body)
 	}
 	if err == nil && !exists {
-		id, exists, err = a.find(draft, links, report)
+		id, exists, err = a.find(a.kind.typed.record(draft), links)
 	}
 	if err != nil {
 		return err
@@ -159,9 +161,9 @@ func (a *attempt) run() error {
 		return fault.New(fault.ValidationFailed, "%s", why)
 	}
 	if a.id = id; exists {
-		a.changes, err = a.change(a.tx, id, func(rec any) (shape.Value, error) { return a.edit(rec, refs) })
+		a.changes, err = a.kind.typed.edit(a.tx, id, func(rec any) (shape.Value, error) { return a.edit(rec, refs) })
 	} else {
-		a.id, a.added, err = a.create(a.tx, draft)
+		a.id, a.added, err = a.kind.typed.add(a.tx, draft)
 	}
 	if err == nil {
 		err = a.noteDoubt()
@@ -187,7 +189,7 @@ func (a *attempt) edit(rec any, refs shape.Value) (shape.Value, error) {
 		a.kind.withExportedID(rec, &body, a.exportedID)
 	}
 	if a.keptOptOut = a.keepsOptOut(rec, body); a.keptOptOut {
-		take(&body, a.optOut.Field)
+		take(&body, a.kind.optOut.Field)
 	}
 	for _, m := range refs.Members {
 		if added := "add_" + m.Key; a.options.ExistingTags != ReplaceTags && a.columns.Target(added) != nil {
@@ -200,11 +202,11 @@ func (a *attempt) edit(rec any, refs shape.Value) (shape.Value, error) {
 			a.keepFurther(rec, &body)
 			body = a.kind.onlyEmpty(rec, body)
 		}
-		a.kind.accumulate(rec, &body, func(d rows.Dropped) { a.dropped = append(a.dropped, d) })
+		a.kind.accumulate(rec, &body, a.report)
 		return body, nil
 	}
-	if a.optOut.Field != "" && body.Get(a.optOut.Field).True && !a.hasOptedOut(rec) {
-		return shape.Value{Kind: shape.Object, Members: []shape.Member{{Key: a.optOut.Field, Value: body.Get(a.optOut.Field)}}}, nil
+	if a.kind.optOut.Field != "" && body.Get(a.kind.optOut.Field).True && !a.hasOptedOut(rec) {
+		return shape.Value{Kind: shape.Object, Members: []shape.Member{{Key: a.kind.optOut.Field, Value: body.Get(a.kind.optOut.Field)}}}, nil
 	}
 	return body, fault.New(fault.ValidationFailed, "there is such a %s already, and "+rows.SkipsExisting, strings.ReplaceAll(a.kind.Object, "_", " "))
 }
@@ -212,7 +214,7 @@ func (a *attempt) edit(rec any, refs shape.Value) (shape.Value, error) {
 // keepFurther adds the values of match fields that a record keeps its own of, such as the address of a row that found it by another
 // one, to its further ones.
 func (a *attempt) keepFurther(rec any, body *shape.Value) {
-	for field, fold := range a.kind.match {
+	for field, fold := range a.kind.match.Fields {
 		further, v := rows.Further(field), body.Get(field)
 		own := a.kind.textField(field)(rec)
 		if a.kind.shape.Field(further) == nil || v.Kind != shape.String || own == "" || fold(own) == fold(v.Text) {

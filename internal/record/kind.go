@@ -1,19 +1,34 @@
 package record
 
 import (
-	"encoding/json"
-	"reflect"
+	"cmp"
+	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"prospector/index"
 	"prospector/internal/fault"
 	"prospector/internal/filter"
+	"prospector/internal/rows"
 	"prospector/internal/shape"
 	"prospector/store"
 )
+
+// Kind is a kind of record with its table and its lists.
+//
+// The compiler generates its methods again for every kind in every package that mentions one, so
+// what does not depend on T is in kind.
+type Kind[T any] struct {
+	kind
+	Table     *store.Table[T]
+	TrashList *index.Kind // nil if the kind has no trash
+
+	rules   Rules[T]
+	checks  []func(tx *store.Tx, before, after *T, p *fault.Problems) error // Rules.Check, and those of OnCheck
+	changes []func(tx *store.Tx, before, after *T) error                    // Rules.AfterChange, and those of OnChange
+	trash   *store.Table[Trashed[T]]
+}
 
 // kind is the part of a Kind that does not depend on the type of its records, and through which
 // kinds use each other. Its methods take a record as a pointer to its type.
@@ -21,138 +36,158 @@ type kind struct {
 	Object, Entity string // see Rules
 	List           *index.Kind
 
-	rules
 	table *store.AnyTable
 	shape *shape.Struct
 	flat  map[string]*shape.Field // Struct.Flat by key
 	refs  []shape.Field
 	set   *Set
-	ops   importing
+	typed typed // nil if this is a trash
 
-	reverser reverser // nil if nothing that operations do to the records can be undone
+	// Rules that do not depend on the type of the records.
+	customs    func(tx *store.Tx, entity string) (*filter.CustomFields, error)
+	together   []string
+	forget     func(tx *store.Tx, id uuid.UUID) error
+	isMinor    func(c *store.Change) bool
+	names      *NameRules
+	match      MatchRules
+	isAlike    bool // whether there is Rules.Alike
+	hasLosses  bool // whether there is Rules.Losses
+	isErased   func(tx *store.Tx, text string) bool
+	optOut     OptOut
+	mayRestore func(tx *store.Tx, id uuid.UUID, trashed, restored []byte, force bool) error
+
+	example any           // a pointer to a record
+	source  *store.Source // nil if the records emit no events
+	trashOf string        // the entity whose deleted records these are
 
 	merged        *store.Table[merged] // nil if records cannot be merged
 	mergedPortion store.Portion
 }
 
-// rules are Rules for records of any type. Those that a kind does not have are nil.
-type rules struct {
-	silent              bool
-	noUpdateEvent       bool
-	noDeleteEvent       bool
-	example, newExample any // a record, and how it was when it was created
-	triggers            []store.Trigger
-	match               map[string]func(string) string
-	matchesToo          map[string]string
-	identifies          func(field, text string) bool
-	entries             string
-	updateTogether      []string
-	nameKey             func(name, object string) []byte
-	newNamed            func(name, object string) shape.Value
-	customs             func(tx *store.Tx, entity string) (*filter.CustomFields, error)
-	updateEvents        func(before, after any) []string
-	checks              []func(tx *store.Tx, before, after any, p *fault.Problems) error
-	checkEntry          func(rec any, at, entry string, p *fault.Problems)
-	foldAll             func(into any, all []any)
-	changes             []func(tx *store.Tx, before, after any) error
-	mayDelete           func(tx *store.Tx, rec any) error
-	checkReference      func(tx *store.Tx, id uuid.UUID, object string) (string, error)
-	setsOf              func(tx *store.Tx, id uuid.UUID) ([]uuid.UUID, error)
-	afterRestore        func(tx *store.Tx, rec any, sets []uuid.UUID) error
-	mayRestore          func(tx *store.Tx, id uuid.UUID, trashed, restored []byte, force bool) error
-	lossesOf            func(rec any) []Loss
-	hasTrash            bool
-	forget              func(tx *store.Tx, id uuid.UUID) error
-	revive              func(tx *store.Tx, rec any, force bool) error
-	isMinor             func(c *store.Change) bool
-	inUse               func(tx *store.Tx, id uuid.UUID, use Use) (bool, error)
-	mayUndo             func(tx *store.Tx, operation uuid.UUID, rec any, field string, to jsontext.Value) (bool, error)
-	takeBack            func(tx *store.Tx, operation, id uuid.UUID) error
-	confirm             func(tx *store.Tx, before any, body shape.Value) error
-	sourceOf            func(rec any) string
-	trashOf             string // the entity whose deleted records these are
+// typed is what a kind does through the Kind around it, because it depends on the type of the records. Records and drafts are
+// pointers.
+type typed interface {
+	deleteDamaged(tx *store.Tx, id uuid.UUID, cond Precondition) error
+	// checkReference is Rules.CheckReference of a record that is read first.
+	checkReference(tx *store.Tx, id uuid.UUID, object string) (string, error)
+
+	// Imports.
+	draft(body shape.Value) (draft any, p *fault.Problems)
+	record(draft any) any
+	// refer sets references in a copy of a draft.
+	refer(draft any, refs shape.Value) any
+	add(tx *store.Tx, draft any) (id uuid.UUID, created bool, err error)
+	// edit updates a record with the body that change makes for it.
+	edit(tx *store.Tx, id uuid.UUID, change func(rec any) (shape.Value, error)) ([]rows.Change, error)
+	isSuppressed(tx *store.Tx, rec any) bool
+	alike(tx *store.Tx, rec any) (best uuid.UUID, of int, err error)
+	alikeKey(rec any) string  // "" without Rules.Alike
+	importKey(rec any) string // "" without ImportRules.Key
+	// form and bring are for dry runs.
+	form(tx *store.Tx, id uuid.UUID) (rec any, form *dryForm, err error)
+	bring(tx *store.Tx, form *dryForm) (refers []uuid.UUID, err error)
+
+	// Undos, see undo.go.
+	undoCreation(tx *store.Tx, u *Undoing, id uuid.UUID, isNew bool) (Reversal, error)
+	undoDeletion(tx *store.Tx, u *Undoing, id uuid.UUID) (Reversal, error)
+	undoUpdates(tx *store.Tx, u *Undoing, id uuid.UUID, updates []undoable, guarded bool) (Reversal, error)
+	mergeAgain(tx *store.Tx, id, into uuid.UUID) error
+	removedBy(tx *store.Tx, id uuid.UUID) (operation uuid.UUID, err error)
 }
 
-// untyped returns the rules but for checkReference, which reads a record.
-func untyped[T any](r *Rules[T]) rules {
-	fresh := r.Example
-	headOf(&fresh).UpdatedAt = headOf(&fresh).CreatedAt
-	u := rules{
-		silent: r.Silent, noUpdateEvent: r.NoUpdateEvent, noDeleteEvent: r.NoDeleteEvent, example: &r.Example,
-		newExample: &fresh, triggers: r.Triggers, match: r.Match, matchesToo: r.MatchesToo, identifies: r.Identifies, entries: r.Entries, updateTogether: r.UpdateTogether, nameKey: r.NameKey, newNamed: r.NewNamed, customs: r.Customs,
-	}
-	u.hasTrash, u.setsOf, u.mayRestore = r.HasTrash, r.SetsOf, r.MayRestore
-	u.inUse, u.forget, u.isMinor, u.takeBack = r.InUse, r.Forget, r.IsMinor, r.TakeBack
-	if r.Revive != nil {
-		u.revive = func(tx *store.Tx, rec any, force bool) error { return r.Revive(tx, rec.(*T), force) }
-	}
-	if r.MayUndo != nil {
-		u.mayUndo = func(tx *store.Tx, operation uuid.UUID, rec any, field string, to jsontext.Value) (bool, error) {
-			return r.MayUndo(tx, operation, rec.(*T), field, to)
-		}
-	}
-	if r.Confirm != nil {
-		u.confirm = func(tx *store.Tx, before any, body shape.Value) error { return r.Confirm(tx, before.(*T), body) }
-	}
-	if r.Losses != nil {
-		u.lossesOf = func(rec any) []Loss { return r.Losses(rec.(*T)) }
-	}
-	if r.SourceOf != nil {
-		u.sourceOf = func(rec any) string { return r.SourceOf(rec.(*T)) }
-	}
-	if r.AfterRestore != nil {
-		u.afterRestore = func(tx *store.Tx, rec any, sets []uuid.UUID) error { return r.AfterRestore(tx, rec.(*T), sets) }
-	}
-	if r.UpdateEvents != nil {
-		u.updateEvents = func(before, after any) []string { return r.UpdateEvents(before.(*T), after.(*T)) }
+// Add creates the kind of the struct T, which must embed Head, and adds it to the set.
+func Add[T any](set *Set, r Rules[T]) *Kind[T] {
+	k := &Kind[T]{rules: r, kind: kind{
+		Object: r.Object, Entity: r.Entity, set: set, shape: shape.Of[T](), flat: map[string]*shape.Field{}, example: &r.Example,
+		customs: r.Customs, together: r.UpdateTogether, forget: r.Forget, isMinor: r.History.IsMinor, names: r.Names, match: r.Match,
+		isAlike: r.Alike != nil, hasLosses: r.Losses != nil, isErased: r.Import.IsErased, optOut: r.Import.OptOut,
+	}}
+	k.typed = k
+	for _, f := range k.shape.Flat() {
+		k.flat[f.Key] = &f
 	}
 	if r.Check != nil {
-		u.checks = append(u.checks, untypedCheck(r.Check))
+		k.OnCheck(r.Check)
 	}
-	if r.Changed != nil {
-		u.changes = append(u.changes, untypedChange(r.Changed))
+	if r.AfterChange != nil {
+		k.OnChange(r.AfterChange)
 	}
-	if r.Fold != nil {
-		u.foldAll = func(into any, all []any) {
-			records := make([]*T, len(all))
-			for i := range all {
-				records[i] = all[i].(*T)
-			}
-			r.Fold(into.(*T), records)
+	k.declareTable()
+	if !r.Events.None {
+		fresh := r.Example
+		headOf(&fresh).UpdatedAt = headOf(&fresh).CreatedAt
+		k.source = k.newSource(&fresh, !r.Events.NoUpdate, !r.Events.NoDelete, r.Trash != nil, r.Events.More)
+	}
+	set.kinds = append(set.kinds, &k.kind)
+	if r.Trash != nil {
+		k.mayRestore = r.Trash.MayRestore
+		k.addTrash()
+	}
+	if r.Merge != nil {
+		k.declareMerged()
+	}
+	return k
+}
+
+// declareTable declares the table and the list of the kind.
+func (k *Kind[T]) declareTable() {
+	r := &k.rules
+	unique, keys := r.Unique, []store.Key[T]{}
+	for _, f := range k.references(new(T)) {
+		of := func(_ *store.Tx, rec *T) ([][]byte, error) { return idKeys(&f, rec), nil }
+		keys = append(keys, store.Key[T]{Name: f.Key, Of: of})
+	}
+	keys = append(keys, r.Keys...)
+	for field, fold := range r.Match.Fields {
+		text := k.textField(field)
+		keys = append(keys, store.TextKey(MatchKey(field), func(rec *T) string { return fold(text(rec)) }).At(r.Match.Version))
+	}
+	if r.Alike != nil {
+		keys = append(keys, store.TextKey(AlikeKey, r.Alike.Key).At(r.Alike.Version))
+	}
+	if k.shape.Field(externalID) != nil {
+		unique = append(unique, externalIDs[T](&k.kind))
+	}
+	if k.shape.HasCustom() {
+		of := func(tx *store.Tx, rec *T) ([][]byte, error) { return k.customKeys(tx, rec) }
+		keys = append(keys, store.Key[T]{Name: customKey, Of: of})
+	}
+	k.Table = NewTable(cmp.Or(r.Table, r.Entity), unique, keys)
+	if r.History.Short {
+		k.Table = k.Table.ShortHistory()
+	}
+	if r.History.KeepsValues {
+		k.Table = k.Table.KeepsValues()
+	}
+	if r.Undo != nil {
+		k.Table = k.Table.Journaled()
+	}
+	k.table = &k.Table.AnyTable
+	k.List = index.NewKind(r.Entity, cmp.Or(r.DefaultSort, "-created_at"), k.Table, k.customsOf())
+	if slices.ContainsFunc(k.refs, func(f shape.Field) bool { return f.Named }) {
+		k.List.FindName = func(tx *store.Tx, f *filter.Field, name string) (uuid.UUID, bool, error) {
+			return k.set.find(f.Ref).FindNamed(tx, name, k.Object)
 		}
 	}
-	if r.CheckEntry != nil {
-		u.checkEntry = func(rec any, at, entry string, p *fault.Problems) { r.CheckEntry(rec.(*T), at, entry, p) }
-	}
-	if r.MayDelete != nil {
-		u.mayDelete = func(tx *store.Tx, rec any) error { return r.MayDelete(tx, rec.(*T)) }
-	}
-	return u
 }
 
-func untypedCheck[T any](check func(tx *store.Tx, before, after *T, p *fault.Problems) error) func(*store.Tx, any, any, *fault.Problems) error {
-	return func(tx *store.Tx, before, after any, p *fault.Problems) error {
-		old, _ := before.(*T)
-		return check(tx, old, after.(*T), p)
+// customsOf returns a function that returns the custom fields of the kind, or nil if the records have none.
+func (k *kind) customsOf() func(*store.Tx) (*filter.CustomFields, error) {
+	if !k.shape.HasCustom() {
+		return nil
 	}
+	return func(tx *store.Tx) (*filter.CustomFields, error) { return k.customs(tx, k.Entity) }
 }
 
-func untypedChange[T any](changed func(tx *store.Tx, before, after *T) error) func(*store.Tx, any, any) error {
-	return func(tx *store.Tx, before, after any) error {
-		old, _ := before.(*T)
-		rec, _ := after.(*T)
-		return changed(tx, old, rec)
-	}
+// OnCheck lets check add problems of a record like Rules.Check, after that. Features that depend on the kind call it when they are
+// constructed.
+func (k *Kind[T]) OnCheck(check func(tx *store.Tx, before, after *T, p *fault.Problems) error) {
+	k.checks = append(k.checks, check)
 }
 
-// changed calls what is to be called after a change. before is nil for a new record, and after for one that was deleted.
-func (k *kind) changed(tx *store.Tx, before, after any) error {
-	for _, call := range k.changes {
-		if err := call(tx, before, after); err != nil {
-			return err
-		}
-	}
-	return nil
+// OnChange lets changed be called like Rules.AfterChange, after that and in the order of the calls of OnChange.
+func (k *Kind[T]) OnChange(changed func(tx *store.Tx, before, after *T) error) {
+	k.changes = append(k.changes, changed)
 }
 
 // WithArticle returns the name of the kind with its article: "an account view".
@@ -162,116 +197,4 @@ func (k *kind) WithArticle() string {
 		return "an " + one
 	}
 	return "a " + one
-}
-
-// updated completes an update of the fields changed: public is the new record.
-func (k *kind) updated(tx *store.Tx, before, after any, changed []string, public []byte) error {
-	if err := k.changed(tx, before, after); err != nil {
-		return err
-	}
-	events := []string{updatedEvent}
-	if k.updateEvents != nil {
-		events = k.updateEvents(before, after)
-	}
-	for _, event := range events {
-		e := store.Event{ID: headOf(after).ID, Data: public}
-		if event == updatedEvent {
-			e.Changed = changed
-		}
-		if err := k.emit(tx, event, e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// beforeDelete removes every reference to the record, or returns why it cannot be deleted. A damaged record can
-// always be deleted. To records that require it, it is like one that was lost with its page.
-func (k *kind) beforeDelete(tx *store.Tx, rec any, isDamaged bool) error {
-	if k.mayDelete != nil && !isDamaged {
-		if err := k.mayDelete(tx, rec); err != nil {
-			return err
-		}
-	}
-	consent := Refuse
-	if isDamaged {
-		consent = Damaged
-	}
-	if err := k.set.lose(tx, k.losses(rec, uuid.NullUUID{}), consent); err != nil {
-		return err
-	}
-	for _, other := range k.set.kinds {
-		if err := other.removeReferences(tx, k.Entity, headOf(rec).ID, isDamaged); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// DeleteDamaged deletes a damaged record of any kind, with all references to it. It reports false for a
-// table that is not of a kind in the set.
-func (s *Set) DeleteDamaged(tx *store.Tx, table string, id uuid.UUID) (ok bool, err error) {
-	for _, k := range s.kinds {
-		if k.table.Name() == table {
-			rec := reflect.New(reflect.TypeOf(k.example).Elem()).Interface()
-			headOf(rec).ID = id
-			return true, k.deleteDamaged(tx, rec, nil)
-		}
-	}
-	return false, nil
-}
-
-// deleteDamaged deletes a record of which only the id is known.
-func (k *kind) deleteDamaged(tx *store.Tx, rec any, cond Precondition) error {
-	if err := cond.check(""); err != nil { // its version is not known
-		return err
-	}
-	if err := k.beforeDelete(tx, rec, true); err != nil {
-		return err
-	}
-	if err := tx.DeleteDamaged(k.table.Name(), headOf(rec).ID); err != nil {
-		return err
-	}
-	if err := k.forgetRecord(tx, headOf(rec).ID); err != nil {
-		return err
-	}
-	return k.deleted(tx, rec)
-}
-
-// forgetRecord removes what belongs to a record that is gone for good.
-func (k *kind) forgetRecord(tx *store.Tx, id uuid.UUID) error {
-	if k.forget == nil {
-		return nil
-	}
-	return k.forget(tx, id)
-}
-
-// deleted completes the deletion of a record.
-func (k *kind) deleted(tx *store.Tx, rec any) error {
-	if err := k.changed(tx, rec, nil); err != nil {
-		return err
-	}
-	if k.noDeleteEvent {
-		return nil
-	}
-	return k.emitGone(tx, headOf(rec).ID)
-}
-
-// emitGone emits the event that a record was deleted.
-func (k *kind) emitGone(tx *store.Tx, id uuid.UUID) error {
-	gone, err := json.Marshal(struct {
-		ID uuid.UUID `json:"id"`
-	}{id})
-	if err != nil {
-		return err
-	}
-	return k.emit(tx, deletedEvent, store.Event{ID: id, Data: gone})
-}
-
-func (k *kind) emit(tx *store.Tx, event string, e store.Event) error {
-	if k.silent {
-		return nil
-	}
-	e.Trigger = k.Object + "." + event
-	return tx.Emit(e)
 }

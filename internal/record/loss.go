@@ -27,24 +27,28 @@ const (
 type LosingHook func(tx *store.Tx, loss Loss, c Consent) error
 
 // losses returns what other records lose when a record is deleted or, if by is valid, merged into the record by.
-func (k *kind) losses(rec any, by uuid.NullUUID) (all []Loss) {
-	id := headOf(rec).ID
-	for _, other := range k.set.kinds {
-		for _, f := range other.refs {
-			if f.Ref != k.Entity || f.Input {
-				continue
-			}
-			value := store.Tombstone{Field: f.Key, Value: id.String(), Key: f.Key, Prefix: id[:]}
-			if by.Valid {
-				value.By = by.UUID.String()
-			}
-			all = append(all, Loss{other.Entity, value})
-		}
-	}
-	if k.lossesOf != nil {
-		all = append(all, k.lossesOf(rec)...)
+func (k *Kind[T]) losses(rec *T, by uuid.NullUUID) []Loss {
+	all := k.lostReferences(headOf(rec).ID, by)
+	if k.rules.Losses != nil {
+		all = append(all, k.rules.Losses(rec)...)
 	}
 	return all
+}
+
+func (k *kind) lostReferences(id uuid.UUID, by uuid.NullUUID) (all []Loss) {
+	for other, f := range k.set.referencesTo(k.Entity) {
+		all = append(all, Loss{other.Entity, lostReference(f, id, by)})
+	}
+	return all
+}
+
+// lostReference is a reference to the record id in a field, which is removed or, if by is valid, replaced.
+func lostReference(f *shape.Field, id uuid.UUID, by uuid.NullUUID) store.Tombstone {
+	lost := store.Tombstone{Field: f.Key, Value: id.String(), Key: f.Key, Prefix: id[:]}
+	if by.Valid {
+		lost.By = by.UUID.String()
+	}
+	return lost
 }
 
 // CustomLoss is the loss of a custom field of an entity.
@@ -82,12 +86,9 @@ func (k *Kind[T]) ForceMerge(tx *store.Tx, into uuid.UUID, ids []uuid.UUID) erro
 }
 
 func (k *Kind[T]) force(tx *store.Tx, id uuid.UUID, by uuid.NullUUID) error {
-	doc, err := k.Table.Get(tx, id)
-	if store.IsGone(err) {
-		return nil
-	}
-	if err != nil {
-		return err
+	doc, found, err := k.Lookup(tx, id)
+	if !found {
+		return store.ExceptDamaged(err)
 	}
 	return k.set.lose(tx, k.losses(&doc.Record, by), Force)
 }

@@ -29,22 +29,9 @@ func (k *Kind[T]) Merge(
 		return doc, err
 	}
 	var p fault.Problems
-	others := make([]store.Doc[T], 0, len(ids))
-	for i, other := range ids {
-		path := fmt.Sprintf("ids[%d]", i)
-		if other == id {
-			p.Invalid(path, "is the record that the others are merged into")
-			continue
-		}
-		d, err := k.Get(tx, other)
-		if fault.CodeOf(err) == fault.NotFound {
-			p.Invalid(path, "%s %s", other, doesNotExist)
-			continue
-		}
-		if err != nil {
-			return doc, err
-		}
-		others = append(others, d)
+	others, err := k.readOthers(tx, id, ids, &p)
+	if err != nil {
+		return doc, err
 	}
 	records := []*T{&old.Record}
 	for i := range others {
@@ -52,7 +39,7 @@ func (k *Kind[T]) Merge(
 	}
 	rec := old.Record
 	if p.Count() == 0 {
-		k.fold(&rec, anyOf(records), fields, &p)
+		k.fold(&rec, records, fields, &p)
 	}
 	if err := p.Err(); err != nil {
 		return doc, err
@@ -66,10 +53,8 @@ func (k *Kind[T]) Merge(
 	budget := mergeBudget
 	for i := range others {
 		other := &others[i]
-		for _, referrer := range k.set.kinds {
-			if err := referrer.redirect(tx, k.Entity, other.ID, id, &budget); err != nil {
-				return doc, err
-			}
+		if err := k.redirect(tx, other.ID, id, &budget); err != nil {
+			return doc, err
 		}
 		if err := k.toMerged(tx, other, id); err != nil {
 			return doc, err
@@ -89,16 +74,40 @@ func (k *Kind[T]) Merge(
 	return doc, k.updated(tx, &old.Record, &rec, changed, doc.JSON)
 }
 
-func anyOf[T any](records []*T) []any {
+// readOthers reads the records that are merged into the record id.
+func (k *Kind[T]) readOthers(tx *store.Tx, id uuid.UUID, ids []uuid.UUID, p *fault.Problems) (others []store.Doc[T], err error) {
+	for i, other := range ids {
+		path := fmt.Sprintf("ids[%d]", i)
+		if other == id {
+			p.Invalid(path, "is the record that the others are merged into")
+			continue
+		}
+		d, found, err := k.Lookup(tx, other)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			p.Invalid(path, "%s %s", other, doesNotExist)
+			continue
+		}
+		others = append(others, d)
+	}
+	return others, nil
+}
+
+// fold fills the record into, a copy of the first record, with the values of all records.
+func (k *Kind[T]) fold(into *T, records []*T, fields map[string]uuid.UUID, p *fault.Problems) {
 	all := make([]any, len(records))
 	for i := range records {
 		all[i] = records[i]
 	}
-	return all
+	k.foldFields(into, all, fields, p)
+	if k.rules.Merge.Fold != nil {
+		k.rules.Merge.Fold(into, records)
+	}
 }
 
-// fold fills the record into, a copy of the first record, with the values of all records.
-func (k *kind) fold(into any, records []any, fields map[string]uuid.UUID, p *fault.Problems) {
+func (k *kind) foldFields(into any, records []any, fields map[string]uuid.UUID, p *fault.Problems) {
 	chosen := map[string]any{} // by field: the record whose value is taken
 	for field, id := range fields {
 		at := slices.IndexFunc(records, func(rec any) bool { return headOf(rec).ID == id })
@@ -126,9 +135,6 @@ func (k *kind) fold(into any, records []any, fields map[string]uuid.UUID, p *fau
 	}
 	if custom := k.shape.Custom(into); custom != nil {
 		*custom = foldedCustom(k.shape, records, chosen)
-	}
-	if k.foldAll != nil {
-		k.foldAll(into, records)
 	}
 }
 
@@ -224,22 +230,19 @@ func united(first, second any) any {
 // mergeBudget is the number of referring records that a merge rewrites in its own transaction. Jobs rewrite the others.
 const mergeBudget = 1000
 
-// redirect makes the references of this kind's records to one record references to another. The records keep their
-// updated_at and emit no events.
-func (k *kind) redirect(tx *store.Tx, entity string, from, to uuid.UUID, budget *int) error {
-	for _, f := range k.refs {
-		if f.Ref != entity || f.Input {
-			continue
-		}
-		referrers, err := k.table.IDs(tx, f.Key, from[:], sweepBatch)
+// redirect makes references to one record references to another. The records keep their
+// updated_at and emit no events. budget is what is left of the mergeBudget.
+func (k *kind) redirect(tx *store.Tx, from, to uuid.UUID, budget *int) error {
+	for other, f := range k.set.referencesTo(k.Entity) {
+		referrers, err := other.table.IDs(tx, f.Key, from[:], sweepBatch)
 		if err != nil {
 			return err
 		}
 		if len(referrers) == 0 {
 			continue
 		}
-		tomb := store.Tombstone{Field: f.Key, Value: from.String(), By: to.String(), Key: f.Key, Prefix: from[:]}
-		if err := k.dropValueUpTo(tx, tomb, max(1, min(sweepBatch, *budget))); err != nil {
+		tomb := lostReference(f, from, uuid.NullUUID{UUID: to, Valid: true})
+		if err := other.dropValue(tx, tomb, max(1, min(sweepBatch, *budget))); err != nil {
 			return err
 		}
 		*budget -= len(referrers)

@@ -18,7 +18,7 @@ type merged struct {
 	At         shape.Time `json:"at"`
 	ExternalID string     `json:"external_id,omitzero"`
 	OtherIDs   []string   `json:"other_external_ids,omitzero"`
-	Source     string     `json:"source,omitzero"` // see Rules.SourceOf
+	Source     string     `json:"source,omitzero"` // see MergeRules.SourceOf
 
 	// Original is the whole record as it was, until the merge can no longer be undone.
 	Original jsontext.Value `json:"original,omitzero"`
@@ -53,10 +53,11 @@ func (k *Kind[T]) toMerged(tx *store.Tx, old *store.Doc[T], into uuid.UUID) erro
 		return err
 	}
 	m := merged{Into: into, At: shape.At(tx.Now()), ExternalID: k.textField(externalID)(&old.Record), OtherIDs: k.further(externalID, &old.Record)}
-	if k.sourceOf != nil {
-		m.Source = k.sourceOf(&old.Record)
+	if k.rules.Merge.SourceOf != nil {
+		m.Source = k.rules.Merge.SourceOf(&old.Record)
 	}
-	if m.Original, m.Kept, err = k.original(tx, old); err != nil {
+	m.Original = old.JSON
+	if m.Kept, err = k.keep(tx, &old.Record); err != nil {
 		return err
 	}
 	if err := k.Table.Delete(tx, current); err != nil {
@@ -92,33 +93,18 @@ func (s *Set) ForgetOriginals(tx *store.Tx, entity string, operation uuid.UUID, 
 	return nil
 }
 
-// original returns what is kept of a record that is merged, so that an undo can bring it back.
-func (k *Kind[T]) original(tx *store.Tx, old *store.Doc[T]) (public jsontext.Value, kept kept, err error) {
-	var sets []uuid.UUID
-	if k.setsOf != nil {
-		if sets, err = k.setsOf(tx, old.ID); err != nil {
-			return nil, kept, err
-		}
-	}
-	if kept, err = keep(&old.Record, sets); err != nil {
-		return nil, kept, err
-	}
-	kept.Operation = tx.Actor().OperationID
-	return old.JSON, kept, nil
-}
-
 // Survivor returns the record that the record id lives on in, if it was merged and the other still exists.
 func (k *kind) Survivor(tx *store.Tx, id uuid.UUID) (survivor uuid.UUID, found bool, err error) {
 	if k.merged == nil {
 		return id, false, nil
 	}
 	for range maxMerges {
-		doc, err := k.merged.Get(tx, id)
-		if fault.CodeOf(err) == fault.NotFound {
-			break
-		}
+		doc, was, err := lookup(k.merged.Get(tx, id))
 		if err != nil {
 			return id, false, err
+		}
+		if !was {
+			break
 		}
 		id, found = doc.Record.Into, true
 	}
@@ -128,15 +114,15 @@ func (k *kind) Survivor(tx *store.Tx, id uuid.UUID) (survivor uuid.UUID, found b
 // maxMerges bounds how often a record was merged on.
 const maxMerges = 10_000
 
-// Merged calls fn for every record that was merged into another, as it was then, with the id of the one that it lives on in.
+// EachMerged calls fn for every record that was merged into another, as it was then, with the id of the one that it lives on in.
 // Those whose merge can no longer be undone are left out.
-func (k *Kind[T]) Merged(tx *store.Tx, fn func(rec *T, survivor uuid.UUID)) error {
+func (k *Kind[T]) EachMerged(tx *store.Tx, fn func(rec *T, survivor uuid.UUID)) error {
 	return k.merged.Scan(tx, func(d store.Doc[merged]) (bool, error) {
 		if d.Record.Original == nil {
 			return true, nil
 		}
 		var rec T
-		if err := k.decode(d.Record.Original, &d.Record.Kept, &rec); err != nil {
+		if err := decode(d.Record.Original, d.Record.Kept.Private, &rec); err != nil {
 			return false, err
 		}
 		survivor, found, err := k.Survivor(tx, d.ID)
@@ -174,7 +160,7 @@ func (k *kind) findMerged(tx *store.Tx, key, value string) (uuid.UUID, bool, err
 	return k.Survivor(tx, id)
 }
 
-// FindMergedSource returns the record that lives on for a record with the given Rules.SourceOf that was merged.
+// FindMergedSource returns the record that lives on for a record with the given MergeRules.SourceOf that was merged.
 func (k *kind) FindMergedSource(tx *store.Tx, source string) (uuid.UUID, bool, error) {
 	return k.findMerged(tx, mergedSource, source)
 }

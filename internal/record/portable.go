@@ -11,7 +11,7 @@ import (
 func (s *Set) Portions() []store.Portion {
 	portions := []store.Portion{
 		{Parts: trashJobs, Rename: store.RenamePacked},
-		{Parts: NewErasures().parts}, {Counter: NewErasures().count},
+		{Parts: NewErasedAddresses().parts}, {Counter: NewErasedAddresses().count},
 	}
 	for _, k := range s.kinds {
 		portions = append(portions, store.Portion{Table: k.table})
@@ -40,7 +40,7 @@ func (t *Trashed[T]) Rename(r *shape.Renaming) error {
 
 // renamePrivate renames the ids in the private part of a record of the type of rec, but not what is beside it.
 func (k *kept) renamePrivate(r *shape.Renaming, rec any) error {
-	if err := k.fill(rec); err != nil {
+	if err := setPrivate(rec, k.Private); err != nil {
 		return err
 	}
 	p, has := rec.(interface{ Private() any })
@@ -49,7 +49,7 @@ func (k *kept) renamePrivate(r *shape.Renaming, rec any) error {
 	}
 	err := r.Rename(p.Private())
 	if err == nil {
-		k.Private, err = json.Marshal(p.Private())
+		k.Private, err = privateOf(rec)
 	}
 	return err
 }

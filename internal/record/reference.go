@@ -3,6 +3,7 @@ package record
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -78,43 +79,27 @@ func idKeys(f *shape.Field, rec any) [][]byte {
 // check sets the custom fields of after that the body has. It adds invalid references and the
 // problems found by the rules of the kind to p, and returns all problems as one error. before is
 // nil for a new record.
-func (k *kind) check(tx *store.Tx, before, after any, body shape.Value, p *fault.Problems) error {
+func (k *Kind[T]) check(tx *store.Tx, before, after *T, body shape.Value, p *fault.Problems) error {
 	if err := k.decodeCustom(tx, body, after, p); err != nil {
 		return err
 	}
-	for _, f := range k.refs {
-		var held []uuid.UUID
+	var known []uuid.UUID // which need not exist any more
+	for i := range k.refs {
+		f := &k.refs[i]
 		if before != nil {
-			held = refIDs(&f, before)
+			known = refIDs(f, before)
 		}
-		kept := make(map[uuid.UUID]bool, len(held))
-		for _, id := range held {
-			kept[id] = true
-		}
-		var places map[uuid.UUID]string
-		for _, id := range refIDs(&f, after) {
-			if kept[id] {
-				continue
-			}
-			why, err := k.set.referenceProblem(tx, f.Ref, id, k.Object)
-			if err != nil {
-				return err
-			}
-			if why != "" {
-				if places == nil {
-					places = pathsOf(&f, body)
-				}
-				p.Invalid(cmp.Or(places[id], f.Key), "%s", why)
-			}
+		if err := k.checkReferences(tx, f, refIDs(f, after), known, body, p); err != nil {
+			return err
 		}
 	}
 	if before != nil {
 		k.checkTogether(body, p)
 	}
-	if k.checkEntry != nil {
-		for i, entry := range body.Get(k.entries).Items {
+	if k.rules.CheckEntry != nil {
+		for i, entry := range body.Get(k.rules.Entries).Items {
 			if entry.Kind == shape.String && entry.Text != "" {
-				k.checkEntry(after, fmt.Sprintf("%s[%d]", k.entries, i), entry.Text, p)
+				k.rules.CheckEntry(after, fmt.Sprintf("%s[%d]", k.rules.Entries, i), entry.Text, p)
 			}
 		}
 	}
@@ -124,6 +109,31 @@ func (k *kind) check(tx *store.Tx, before, after any, body shape.Value, p *fault
 		}
 	}
 	return p.Err()
+}
+
+// checkReferences reports the ids in a field that the records cannot refer to, but for those that the field had.
+func (k *kind) checkReferences(tx *store.Tx, f *shape.Field, ids, known []uuid.UUID, body shape.Value, p *fault.Problems) error {
+	kept := make(map[uuid.UUID]bool, len(known))
+	for _, id := range known {
+		kept[id] = true
+	}
+	var places map[uuid.UUID]string
+	for _, id := range ids {
+		if kept[id] {
+			continue
+		}
+		why, err := k.set.referenceProblem(tx, f.Ref, id, k.Object)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			if places == nil {
+				places = pathsOf(f, body)
+			}
+			p.Invalid(cmp.Or(places[id], f.Key), "%s", why)
+		}
+	}
+	return nil
 }
 
 // withIDs returns a body in which the names of referred records are replaced by their ids. Names that no
@@ -157,7 +167,7 @@ func (k *kind) withIDs(tx *store.Tx, body shape.Value) (shape.Value, error) {
 // CheckUpdate checks a body that is to change several records: its fields, values and references, but not what the
 // rules of the kind say about a record as a whole. It returns the body with names replaced by ids.
 func (k *Kind[T]) CheckUpdate(tx *store.Tx, body shape.Value) (shape.Value, error) {
-	rec := *k.example.(*T) // any valid record
+	rec := k.rules.Example // any valid record
 	body, err := k.withIDs(tx, body)
 	if err != nil {
 		return body, err
@@ -197,12 +207,12 @@ func hasNames(v shape.Value) bool {
 // checkTogether reports the fields in Rules.UpdateTogether that a body lacks although it has others.
 func (k *kind) checkTogether(body shape.Value, p *fault.Problems) {
 	var given string
-	for _, key := range k.updateTogether {
+	for _, key := range k.together {
 		if body.Get(key).Kind != shape.Absent {
 			given = key
 		}
 	}
-	for _, key := range k.updateTogether {
+	for _, key := range k.together {
 		if given != "" && body.Get(key).Kind == shape.Absent {
 			p.Invalid(key, "required together with %s", given)
 		}
@@ -235,54 +245,65 @@ func (s *Set) referenceProblem(tx *store.Tx, entity string, id uuid.UUID, object
 
 // ReferenceProblem returns why records of the object cannot refer to id, or "" if they can.
 func (k *kind) ReferenceProblem(tx *store.Tx, id uuid.UUID, object string) (string, error) {
-	if k.checkReference == nil {
-		if k.table.Has(tx, id) {
-			return "", nil
-		}
-		survivor, merged, err := k.Survivor(tx, id)
-		if err != nil || !merged {
-			return doesNotExist, err
-		}
-		return "was merged into " + survivor.String(), nil
+	why, err := k.typed.checkReference(tx, id, object)
+	if fault.CodeOf(err) != fault.NotFound {
+		return why, err
 	}
-	why, err := k.checkReference(tx, id, object)
-	if fault.CodeOf(err) == fault.NotFound {
-		return doesNotExist, nil
+	survivor, merged, err := k.Survivor(tx, id)
+	if err != nil || !merged {
+		return doesNotExist, err
 	}
-	return why, err
+	return "was merged into " + survivor.String(), nil
+}
+
+func (k *Kind[T]) checkReference(tx *store.Tx, id uuid.UUID, object string) (string, error) {
+	if k.rules.CheckReference == nil {
+		if !k.Table.Has(tx, id) {
+			return "", fault.ErrNotFound
+		}
+		return "", nil
+	}
+	doc, err := k.Table.Get(tx, id)
+	if err != nil {
+		return "", err
+	}
+	return k.rules.CheckReference(&doc.Record, object), nil
 }
 
 // MayBeInUse reports whether another kind has a required reference to this one, so that deleting a
 // record can fail with in_use.
 func (k *kind) MayBeInUse() bool {
-	return slices.ContainsFunc(k.set.kinds, func(other *kind) bool { return other.needs(k.Entity) })
+	for _, f := range k.set.referencesTo(k.Entity) {
+		if f.Required {
+			return true
+		}
+	}
+	return false
 }
 
-func (k *kind) needs(entity string) bool {
-	return slices.ContainsFunc(k.refs, func(f shape.Field) bool { return f.Ref == entity && f.Required && !f.Input })
-}
-
-// removeReferences removes the references of this kind's records to a record that is being deleted. The
-// records keep their updated_at and emit no events, but the change log has an entry for each. A
-// required reference refuses the deletion. If the record is damaged, the reference stays instead.
-func (k *kind) removeReferences(tx *store.Tx, entity string, id uuid.UUID, isDamaged bool) error {
-	for _, f := range k.refs {
-		if f.Ref != entity || f.Input {
-			continue
-		}
-		referrers, err := k.table.IDs(tx, f.Key, id[:], 1)
-		if err != nil {
-			return err
-		}
-		switch {
-		case len(referrers) == 0 || f.Required && isDamaged:
-		case f.Required:
-			return fault.Taken(fault.InUse, f.Key, referrers[0].String(), "%s refers to this record", k.WithArticle())
-		default:
-			if err := k.dropValue(tx, store.Tombstone{Field: f.Key, Value: id.String(), Key: f.Key, Prefix: id[:]}); err != nil {
-				return err
+// referencesTo returns the fields that refer to records of an entity and are part of the record, with their kinds.
+func (s *Set) referencesTo(entity string) iter.Seq2[*kind, *shape.Field] {
+	return func(yield func(*kind, *shape.Field) bool) {
+		for _, k := range s.kinds {
+			for i := range k.refs {
+				if f := &k.refs[i]; f.Ref == entity && !f.Input && !yield(k, f) {
+					return
+				}
 			}
 		}
 	}
-	return nil
+}
+
+// removeReferences removes the references in a field of this kind's records to a record that is being deleted. The
+// records keep their updated_at and emit no events, but the change log has an entry for each. A
+// required reference refuses the deletion. If the record is damaged, the reference stays instead.
+func (k *kind) removeReferences(tx *store.Tx, f *shape.Field, id uuid.UUID, isDamaged bool) error {
+	referrers, err := k.table.IDs(tx, f.Key, id[:], 1)
+	switch {
+	case err != nil || len(referrers) == 0 || f.Required && isDamaged:
+		return err
+	case f.Required:
+		return fault.Taken(fault.InUse, f.Key, referrers[0].String(), "%s refers to this record", k.WithArticle())
+	}
+	return k.dropValue(tx, lostReference(f, id, uuid.NullUUID{}), sweepBatch)
 }

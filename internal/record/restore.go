@@ -1,8 +1,11 @@
 package record
 
 import (
+	"bytes"
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -10,6 +13,181 @@ import (
 	"prospector/internal/shape"
 	"prospector/store"
 )
+
+// RestorationHook calls restore, which puts a record back, and undoes what else the operation has changed that deleted the
+// record. If the operation has deleted other records too, or cannot be undone any more, it only calls restore. force is that
+// of Restore.
+type RestorationHook func(tx *store.Tx, deletion, id uuid.UUID, force bool, restore func() error) error
+
+// Restore creates a record of the trash again under its id. The record has its fields and belongs to its sets
+// again, as far as they still exist. References to records that are gone are empty; if a required one is among
+// them, Restore fails. A record that is not in the trash is not_found. force is passed to TrashRules.MayRestore.
+//
+// Records from which its deletion alone took a value get that back, unless they have another value since. TrashRules.MayRestore of
+// their kinds may refuse that, and so the restoration.
+func (k *Kind[T]) Restore(tx *store.Tx, id uuid.UUID, force bool) (doc store.Doc[T], err error) {
+	restore := func() (err error) {
+		doc, _, err = k.restore(tx, id, force, false)
+		return err
+	}
+	deletion := k.deletionOf(tx, id)
+	if deletion == uuid.Nil || k.set.Restoring == nil {
+		err = restore()
+		return doc, err
+	}
+	if err := k.checkUnreferenced(tx, id); err != nil {
+		return doc, err
+	}
+	if err := k.set.Restoring(tx, deletion, id, force, restore); err != nil {
+		return doc, err
+	}
+	return k.Table.Get(tx, id) // it may have referred to itself
+}
+
+// restore is Restore that also returns the fields that the record has lost. withoutID takes its external_id, too.
+func (k *Kind[T]) restore(tx *store.Tx, id uuid.UUID, force, withoutID bool) (doc store.Doc[T], lost []string, err error) {
+	old, err := k.trash.Get(tx, id)
+	if err != nil {
+		return doc, nil, k.missing(tx, id, err)
+	}
+	rec := old.Record.Record
+	if err := setPrivate(&rec, old.Record.kept.Private); err != nil {
+		return doc, nil, err
+	}
+	if err := k.checkUnreferenced(tx, id); err != nil {
+		return doc, nil, err
+	}
+	if err := k.trash.Delete(tx, old); err != nil {
+		return doc, nil, err
+	}
+	return k.putBack(tx, id, rec, old.JSON, old.Record.kept.Sets, force, withoutID)
+}
+
+// putBack creates a record again. before is its public part as it was, and sets are those that it belonged to.
+func (k *Kind[T]) putBack(
+	tx *store.Tx, id uuid.UUID, rec T, before []byte, sets []uuid.UUID, force, withoutID bool,
+) (doc store.Doc[T], lost []string, err error) {
+	was := rec
+	if f := k.shape.Field(externalID); withoutID && f != nil {
+		f.Set(&rec, shape.Text(""))
+		if others := k.shape.Field(otherIDs); others != nil {
+			others.Set(&rec, []string{})
+		}
+	}
+	if _, err := k.set.DropReferences(tx, k.table.Name(), &rec); err != nil {
+		return doc, nil, err
+	}
+	if err := k.dropCustom(tx, &rec); err != nil {
+		return doc, nil, err
+	}
+	lost = k.shape.Diff(&was, &rec)
+	fields := lost
+	if before := k.rules.Trash.BeforeRestore; before != nil {
+		if err := before(tx, &rec, force); err != nil {
+			return doc, nil, err
+		}
+		fields = k.shape.Diff(&was, &rec)
+	}
+	headOf(&rec).UpdatedAt = shape.At(tx.Now())
+	if doc, err = k.Table.InsertAgain(tx, id, rec, before, fields); err == nil {
+		k.table.JournalLast(tx)
+	}
+	if err == nil && k.mayRestore != nil {
+		err = k.mayRestore(tx, id, before, doc.JSON, force)
+	}
+	if err == nil {
+		err = k.changed(tx, nil, &rec)
+	}
+	if after := k.rules.Trash.AfterRestore; err == nil && after != nil {
+		err = after(tx, &rec, sets)
+	}
+	if err == nil {
+		err = k.emit(tx, restoredEvent, store.Event{ID: id, Data: doc.JSON})
+	}
+	return doc, lost, err
+}
+
+// MayRestore returns why a record of a backup cannot be used. It has been written already, and before is its public part
+// in the backup.
+func (s *Set) MayRestore(tx *store.Tx, table string, id uuid.UUID, before []byte) error {
+	k := s.ofTable(table)
+	if k == nil || k.mayRestore == nil {
+		return nil
+	}
+	_, after, err := tx.Reader(table).Public(id)
+	if err != nil {
+		return err
+	}
+	return k.mayRestore(tx, id, before, after, false)
+}
+
+// MayRefuseToRestore reports whether the kind, or one whose records get something back with its own, has a rule MayRestore.
+func (k *kind) MayRefuseToRestore() bool {
+	for other := range k.set.referencesTo(k.Entity) {
+		if other.mayRestore != nil {
+			return true
+		}
+	}
+	return k.mayRestore != nil || k.hasLosses
+}
+
+// checkUnreferenced refuses to restore a record while references to it are still being removed, because new references would
+// be removed with them.
+func (k *kind) checkUnreferenced(tx *store.Tx, id uuid.UUID) error {
+	for _, other := range k.set.kinds {
+		tombs, err := tx.Tombstones(other.table.Name())
+		if err != nil {
+			return err
+		}
+		for i := range tombs {
+			if tombs[i].Value == id.String() || bytes.Equal(tombs[i].Prefix, id[:]) {
+				return &fault.Error{Code: fault.Unavailable, Wait: time.Second,
+					Message: "references to this " + k.Object + " are still being removed; try again in a moment"}
+			}
+		}
+	}
+	return nil
+}
+
+// dropCustom removes the values of custom fields that do not exist any more, and those that the field no
+// longer allows.
+func (k *kind) dropCustom(tx *store.Tx, rec any) error {
+	custom := k.shape.Custom(rec)
+	if custom == nil {
+		return nil
+	}
+	fields, err := k.customs(tx, k.Entity)
+	if err != nil {
+		return err
+	}
+	*custom = maps.Clone(*custom)
+	for key, value := range *custom {
+		switch f := fields.Customs.Find(key); {
+		case f == nil && fields.Incomplete: // it may be the field that cannot be read
+		case f == nil:
+			delete(*custom, key)
+		default:
+			if value = f.Allowed(value); value == nil {
+				delete(*custom, key)
+			} else {
+				(*custom)[key] = value
+			}
+		}
+	}
+	return nil
+}
+
+// deletionOf returns the operation that deleted a record of the trash, or none.
+func (k *Kind[T]) deletionOf(tx *store.Tx, id uuid.UUID) uuid.UUID {
+	if k.trash == nil {
+		return uuid.Nil
+	}
+	doc, err := k.trash.Get(tx, id)
+	if err != nil { // restoring the record says why
+		return uuid.Nil
+	}
+	return doc.Record.kept.Operation
+}
 
 // MayReturn returns why a record of a backup cannot be created again: it is in the trash, or was merged into another. A
 // record of a trash cannot if it exists again.
@@ -34,29 +212,15 @@ func (s *Set) MayReturn(tx *store.Tx, table string, id uuid.UUID) error {
 	return fmt.Errorf("%s %s was merged into %s: undo that merge, or correct that one", k.Entity, id, into)
 }
 
-// verifyTrash reports records that exist and are in the trash as well.
-func (k *kind) verifyTrash(tx *store.Tx, report store.Report) error {
-	live := k.set.find(k.trashOf)
-	if live == nil {
-		return nil
-	}
-	return k.table.Range(tx, byDeletion, nil, func(_ []byte, id uuid.UUID) bool {
-		if live.table.Has(tx, id) {
-			report(false, "%s %s exists and is in the trash: delete it with permanent=true, and restore it from the trash", live.Entity, id)
-		}
-		return true
-	})
-}
-
 // DropReferences removes the references of a record to records that no longer exist, and returns the
 // names of the changed fields. If a required reference is among them, it returns an error. A table that
 // is not of a kind in the set has no references.
 func (s *Set) DropReferences(tx *store.Tx, table string, rec any) (changed []string, err error) {
-	at := slices.IndexFunc(s.kinds, func(k *kind) bool { return k.table.Name() == table })
-	if at < 0 {
+	k := s.ofTable(table)
+	if k == nil {
 		return nil, nil
 	}
-	for _, f := range s.kinds[at].refs {
+	for _, f := range k.refs {
 		if f.Input {
 			continue
 		}

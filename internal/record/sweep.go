@@ -22,14 +22,9 @@ type sweepWork struct {
 }
 
 // dropValue removes a value from all records of the kind at once by a tombstone, and rewrites the
-// records to which it applies: immediately if they are few, otherwise in a job. It always rewrites
-// at least one batch immediately, because the index orders snapshots by the changes of a table.
-func (k *kind) dropValue(tx *store.Tx, tomb store.Tombstone) error {
-	return k.dropValueUpTo(tx, tomb, sweepBatch)
-}
-
-// dropValueUpTo is dropValue that rewrites up to limit records immediately.
-func (k *kind) dropValueUpTo(tx *store.Tx, tomb store.Tombstone, limit int) error {
+// records to which it applies: up to limit immediately, the others in a job. It always rewrites
+// at least one immediately, because the index orders snapshots by the changes of a table.
+func (k *kind) dropValue(tx *store.Tx, tomb store.Tombstone, limit int) error {
 	tomb, err := k.table.AddTombstone(tx, tomb)
 	if err != nil {
 		return err
@@ -61,16 +56,6 @@ func (s *Set) Sweep(ctx context.Context, st *store.Store, job store.Job) error {
 		})
 		if err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// find returns the kind of an entity, or nil.
-func (s *Set) find(entity string) *kind {
-	for _, k := range s.kinds {
-		if k.Entity == entity {
-			return k
 		}
 	}
 	return nil

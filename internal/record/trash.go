@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -13,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/index"
-	"prospector/internal/fault"
 	"prospector/internal/filter"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -31,7 +28,7 @@ type Trashed[T any] struct {
 // kept is the private part of a trashed record.
 type kept struct {
 	Private jsontext.Value `json:"private,omitzero"` // of the record
-	Sets    []uuid.UUID    `json:"sets,omitzero"`    // see Rules.SetsOf
+	Sets    []uuid.UUID    `json:"sets,omitzero"`    // see TrashRules.SetsOf
 	// Operation is the operation that deleted the record. The record is kept as long as that can be undone.
 	Operation uuid.UUID `json:"operation,omitzero"`
 }
@@ -62,17 +59,15 @@ var trashJobs = store.NewParts("trash")
 
 // addTrash declares the trash of the kind and adds it to the set, where it has a list of its own but
 // no references: those of a trashed record are checked when it is restored.
-func (k *Kind[T]) addTrash(customs func(*store.Tx) (*filter.CustomFields, error)) {
+func (k *Kind[T]) addTrash() {
 	entity := k.Entity + trashSuffix
-	trash := &kind{Object: "trashed_" + k.Object, Entity: entity, shape: shape.Of[Trashed[T]](), set: k.set}
-	trash.rules = rules{silent: true, trashOf: k.Entity, example: new(Trashed[T])}
-	trash.forget = k.forget
+	trash := &kind{Object: "trashed_" + k.Object, Entity: entity, shape: shape.Of[Trashed[T]](), set: k.set, trashOf: k.Entity, forget: k.forget}
 	keys := []store.Key[Trashed[T]]{
 		{Name: byDeletion, Of: func(_ *store.Tx, t *Trashed[T]) ([][]byte, error) {
 			return [][]byte{deletionKey(t.DeletedAt.Std(), t.kept.Operation != uuid.Nil)}, nil
 		}},
 	}
-	if customs != nil {
+	if customs := k.customsOf(); customs != nil {
 		trash.customs = func(tx *store.Tx, _ string) (*filter.CustomFields, error) { return customs(tx) }
 		keys = append(keys, store.Key[Trashed[T]]{Name: customKey, Of: func(tx *store.Tx, t *Trashed[T]) ([][]byte, error) {
 			return trash.customKeys(tx, t)
@@ -80,7 +75,7 @@ func (k *Kind[T]) addTrash(customs func(*store.Tx) (*filter.CustomFields, error)
 	}
 	k.trash = NewTable(entity, nil, keys).ShortHistory()
 	trash.table = &k.trash.AnyTable
-	k.TrashList = index.NewKind(entity, "-deleted_at", k.trash, customs)
+	k.TrashList = index.NewKind(entity, "-deleted_at", k.trash, k.customsOf())
 	k.TrashList.FindName = k.List.FindName
 	trash.List = k.TrashList
 	k.set.kinds = append(k.set.kinds, trash)
@@ -103,194 +98,57 @@ const operationKey = 1
 const undoTime = 31 * 24 * time.Hour
 
 // toTrash keeps a record that is being deleted, with the sets that it belongs to.
-func (k *Kind[T]) toTrash(tx *store.Tx, rec T, sets []uuid.UUID) error {
+func (k *Kind[T]) toTrash(tx *store.Tx, rec T) error {
 	t := Trashed[T]{Record: rec, DeletedAt: shape.At(tx.Now()), DeletedBy: orNull(tx.Actor().User)}
 	var err error
-	if t.kept, err = keep(&rec, sets); err != nil {
+	if t.kept, err = k.keep(tx, &rec); err != nil {
 		return err
 	}
-	t.kept.Operation = tx.Actor().OperationID
 	if _, err := k.trash.Insert(tx, headOf(&rec).ID, t); err != nil {
 		return err
 	}
 	return scheduleTrashJob(tx)
 }
 
-// keep returns the private part of a record that is deleted.
-func keep(rec any, sets []uuid.UUID) (kept kept, err error) {
-	kept.Sets = sets
-	if p, has := rec.(interface{ Private() any }); has {
-		kept.Private, err = json.Marshal(p.Private())
+// keep returns what is kept beside a record that is deleted or merged.
+func (k *Kind[T]) keep(tx *store.Tx, rec *T) (kept kept, err error) {
+	kept.Operation = tx.Actor().OperationID
+	if k.rules.Trash.SetsOf != nil {
+		if kept.Sets, err = k.rules.Trash.SetsOf(tx, headOf(rec).ID); err != nil {
+			return kept, err
+		}
 	}
+	kept.Private, err = privateOf(rec)
 	return kept, err
 }
 
-// fill sets the private part of a record that comes back.
-func (k *kept) fill(rec any) error {
-	if p, has := rec.(interface{ Private() any }); has && len(k.Private) > 0 {
-		return json.Unmarshal(k.Private, p.Private())
+// privateOf returns the private part of a record, or nil if it has none.
+func privateOf(rec any) (jsontext.Value, error) {
+	if p, has := rec.(interface{ Private() any }); has {
+		return json.Marshal(p.Private())
+	}
+	return nil, nil
+}
+
+// setPrivate sets the private part of a record that comes back.
+func setPrivate(rec any, private jsontext.Value) error {
+	if p, has := rec.(interface{ Private() any }); has && len(private) > 0 {
+		return json.Unmarshal(private, p.Private())
 	}
 	return nil
+}
+
+// decode reads a record from its public and its private part.
+func decode(public, private jsontext.Value, rec any) error {
+	if err := json.Unmarshal(public, rec); err != nil {
+		return err
+	}
+	return setPrivate(rec, private)
 }
 
 // scheduleTrashJob enqueues the TrashJob of the organization unless there is one.
 func scheduleTrashJob(tx *store.Tx) error {
 	return tx.EnqueueOnce(trashJobs, 0, TrashJob, tx.Now().Add(maxTrashDelay))
-}
-
-// Restore creates a record of the trash again under its id. The record has its fields and belongs to its sets
-// again, as far as they still exist. References to records that are gone are empty; if a required one is among
-// them, Restore fails. A record that is not in the trash is not_found. force is passed to Rules.MayRestore.
-//
-// Records from which its deletion alone took a value get that back, unless they have another value since. Rules.MayRestore of
-// their kinds may refuse that, and so the restoration.
-func (k *Kind[T]) Restore(tx *store.Tx, id uuid.UUID, force bool) (doc store.Doc[T], err error) {
-	restore := func() (err error) {
-		doc, _, err = k.restore(tx, id, force, false)
-		return err
-	}
-	deletion := k.deletionOf(tx, id)
-	if deletion == uuid.Nil || k.set.Restoring == nil {
-		err = restore()
-		return doc, err
-	}
-	if err := k.checkUnreferenced(tx, id); err != nil {
-		return doc, err
-	}
-	if err := k.set.Restoring(tx, deletion, id, force, restore); err != nil {
-		return doc, err
-	}
-	return k.Table.Get(tx, id) // it may have referred to itself
-}
-
-// restore is Restore that also returns the fields that the record has lost. withoutID takes its external_id, too.
-func (k *Kind[T]) restore(tx *store.Tx, id uuid.UUID, force, withoutID bool) (doc store.Doc[T], lost []string, err error) {
-	old, err := k.trash.Get(tx, id)
-	if err != nil {
-		return doc, nil, k.missing(tx, id, err)
-	}
-	rec := old.Record.Record
-	if err := old.Record.kept.fill(&rec); err != nil {
-		return doc, nil, err
-	}
-	if err := k.checkUnreferenced(tx, id); err != nil {
-		return doc, nil, err
-	}
-	if err := k.trash.Delete(tx, old); err != nil {
-		return doc, nil, err
-	}
-	return k.putBack(tx, id, rec, old.JSON, old.Record.kept.Sets, force, withoutID)
-}
-
-// putBack creates a record again. before is its public part as it was, and sets are those that it belonged to.
-func (k *Kind[T]) putBack(
-	tx *store.Tx, id uuid.UUID, rec T, before []byte, sets []uuid.UUID, force, withoutID bool,
-) (doc store.Doc[T], lost []string, err error) {
-	was := rec
-	if f := k.shape.Field(externalID); withoutID && f != nil {
-		f.Set(&rec, shape.Text(""))
-		if others := k.shape.Field(otherIDs); others != nil {
-			others.Set(&rec, []string{})
-		}
-	}
-	if _, err := k.set.DropReferences(tx, k.table.Name(), &rec); err != nil {
-		return doc, nil, err
-	}
-	if err := k.dropCustom(tx, &rec); err != nil {
-		return doc, nil, err
-	}
-	lost = k.shape.Diff(&was, &rec)
-	fields := lost
-	if k.revive != nil {
-		if err := k.revive(tx, &rec, force); err != nil {
-			return doc, nil, err
-		}
-		fields = k.shape.Diff(&was, &rec)
-	}
-	headOf(&rec).UpdatedAt = shape.At(tx.Now())
-	if doc, err = k.Table.InsertAgain(tx, id, rec, before, fields); err == nil {
-		k.table.JournalLast(tx)
-	}
-	if err == nil && k.mayRestore != nil {
-		err = k.mayRestore(tx, id, before, doc.JSON, force)
-	}
-	if err == nil {
-		err = k.changed(tx, nil, &rec)
-	}
-	if err == nil && k.afterRestore != nil {
-		err = k.afterRestore(tx, &rec, sets)
-	}
-	if err == nil {
-		err = k.emit(tx, restoredEvent, store.Event{ID: id, Data: doc.JSON})
-	}
-	return doc, lost, err
-}
-
-// MayRestore returns why a record of a backup cannot be used. It has been written already, and before is its public part
-// in the backup.
-func (s *Set) MayRestore(tx *store.Tx, table string, id uuid.UUID, before []byte) error {
-	k := s.ofTable(table)
-	if k == nil || k.mayRestore == nil {
-		return nil
-	}
-	_, after, err := tx.Reader(table).Public(id)
-	if err != nil {
-		return err
-	}
-	return k.mayRestore(tx, id, before, after, false)
-}
-
-// MayRefuseToRestore reports whether the kind, or one whose records get something back with its own, has a rule MayRestore.
-func (k *kind) MayRefuseToRestore() bool {
-	return k.mayRestore != nil || k.lossesOf != nil || slices.ContainsFunc(k.set.kinds, func(other *kind) bool {
-		return other.mayRestore != nil && slices.ContainsFunc(other.refs, func(f shape.Field) bool { return f.Ref == k.Entity && !f.Input })
-	})
-}
-
-// checkUnreferenced refuses to restore a record while references to it are still being removed, because new references would
-// be removed with them.
-func (k *kind) checkUnreferenced(tx *store.Tx, id uuid.UUID) error {
-	for _, other := range k.set.kinds {
-		tombs, err := tx.Tombstones(other.table.Name())
-		if err != nil {
-			return err
-		}
-		for i := range tombs {
-			if tombs[i].Value == id.String() || bytes.Equal(tombs[i].Prefix, id[:]) {
-				return &fault.Error{Code: fault.Unavailable, Wait: time.Second,
-					Message: "references to this " + k.Object + " are still being removed; try again in a moment"}
-			}
-		}
-	}
-	return nil
-}
-
-// dropCustom removes the values of custom fields that do not exist any more, and those that the field no
-// longer allows.
-func (k *kind) dropCustom(tx *store.Tx, rec any) error {
-	custom := k.shape.Custom(rec)
-	if custom == nil {
-		return nil
-	}
-	fields, err := k.customs(tx, k.Entity)
-	if err != nil {
-		return err
-	}
-	*custom = maps.Clone(*custom)
-	for key, value := range *custom {
-		switch f := fields.Customs.Find(key); {
-		case f == nil && fields.Incomplete: // it may be the field that cannot be read
-		case f == nil:
-			delete(*custom, key)
-		default:
-			if value = f.Allowed(value); value == nil {
-				delete(*custom, key)
-			} else {
-				(*custom)[key] = value
-			}
-		}
-	}
-	return nil
 }
 
 // Erase deletes a record at once, without the trash. A record that is in the trash already is removed from it.
@@ -326,8 +184,8 @@ func (k *Kind[T]) IsTrashed(tx *store.Tx, id uuid.UUID) bool {
 	return k.trash != nil && k.trash.Has(tx, id)
 }
 
-// Trashed calls fn for every record in the trash, without its private part.
-func (k *Kind[T]) Trashed(tx *store.Tx, fn func(rec *T)) error {
+// EachTrashed calls fn for every record in the trash, without its private part.
+func (k *Kind[T]) EachTrashed(tx *store.Tx, fn func(rec *T)) error {
 	return k.trash.Scan(tx, func(d store.Doc[Trashed[T]]) (bool, error) {
 		fn(&d.Record.Record)
 		return true, nil
@@ -341,7 +199,7 @@ func (k *Kind[T]) GetTrashed(tx *store.Tx, id uuid.UUID) (rec T, err error) {
 		return rec, err
 	}
 	rec = doc.Record.Record
-	return rec, doc.Record.kept.fill(&rec)
+	return rec, setPrivate(&rec, doc.Record.kept.Private)
 }
 
 // ReplaceTrashed replaces a record in the trash, which keeps its version.
@@ -352,11 +210,9 @@ func (k *Kind[T]) ReplaceTrashed(tx *store.Tx, rec T) error {
 	}
 	t := old.Record
 	t.Record = rec
-	kept, err := keep(&rec, nil)
-	if err != nil {
+	if t.kept.Private, err = privateOf(&rec); err != nil {
 		return err
 	}
-	t.kept.Private = kept.Private
 	return k.trash.Touch(tx, old, t, k.shape.Diff(&old.Record.Record, &rec))
 }
 
@@ -436,4 +292,18 @@ func (k *kind) expire(tx *store.Tx, now time.Time, retention time.Duration, limi
 		}
 	}
 	return len(ids), nil
+}
+
+// verifyTrash reports records that exist and are in the trash as well.
+func (k *kind) verifyTrash(tx *store.Tx, report store.Report) error {
+	live := k.set.find(k.trashOf)
+	if live == nil {
+		return nil
+	}
+	return k.table.Range(tx, byDeletion, nil, func(_ []byte, id uuid.UUID) bool {
+		if live.table.Has(tx, id) {
+			report(false, "%s %s exists and is in the trash: delete it with permanent=true, and restore it from the trash", live.Entity, id)
+		}
+		return true
+	})
 }

@@ -234,7 +234,7 @@ func (e *Engine) AudiencesOf(tx *store.Tx, contact uuid.UUID) ([]uuid.UUID, erro
 }
 
 // ContactJoining makes sure that a merged or restored contact joins no dynamic audience.
-func (e *Engine) ContactJoining(tx *store.Tx, contact uuid.UUID, change crm.ContactChange) error {
+func (e *Engine) ContactJoining(tx *store.Tx, contact uuid.UUID, change crm.IndirectChange) error {
 	return e.outreach.ContactJoining(tx, contact, change)
 }
 

@@ -35,7 +35,7 @@ func (e *Engine) Explain(ctx context.Context, org uuid.UUID, records [][]byte) (
 }
 
 func (x *engineTx) explainRecord(ctx context.Context, stored []byte) ([]byte, error) {
-	id, err := shape.ParseID(shape.MemberText(string(stored), `"id":"`))
+	id, err := shape.ParseID(shape.MemberText(string(stored), "id"))
 	if err != nil {
 		return nil, err
 	}

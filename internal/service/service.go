@@ -282,7 +282,7 @@ func (s *Service) Restored(tx *store.Tx, table string, id uuid.UUID, before []by
 	case s.Webhooks.Subscriptions.Table.Name():
 		return s.Webhooks.Restored(tx, id)
 	case s.CRM.Suppressions.Table.Name():
-		return s.CRM.Restored(tx, id)
+		return s.CRM.UpgradeRestored(tx, id)
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func describeType(b *strings.Builder, t reflect.Type, outer []reflect.Type) {
 			b.WriteString("...")
 			return
 		}
-		describe(t).describeMembers(b, append(outer, t))
+		OfType(t).describeMembers(b, append(outer, t))
 	default:
 		b.WriteString(t.Kind().String())
 	}
@@ -122,7 +122,7 @@ func nestedStruct(t reflect.Type) *Struct {
 		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
 			t = t.Elem()
 		case reflect.Struct:
-			return describe(t)
+			return OfType(t)
 		default:
 			return nil
 		}

@@ -54,7 +54,7 @@ func join(path, key string) string {
 }
 
 func (d *decoder) object(v Value, dst reflect.Value, path string) {
-	s := describe(dst.Type())
+	s := OfType(dst.Type())
 	given := make([]bool, len(s.Fields))
 	edits := map[int]edit{} // by index of the field
 	for _, m := range v.Members {
@@ -131,7 +131,7 @@ func (f *Field) zero() reflect.Value {
 	v := reflect.New(f.typ).Elem()
 	switch kind := f.typ.Kind(); {
 	case isObject(f.typ):
-		for _, inner := range describe(f.typ).Fields {
+		for _, inner := range OfType(f.typ).Fields {
 			v.FieldByIndex(inner.index).Set(inner.zero())
 		}
 	case f.Default == "":

@@ -14,22 +14,24 @@ const (
 
 // Inside returns the struct that describes the objects in the values of the field, or nil if there are none.
 func (f *Field) Inside() *Struct {
+	if t := f.innermost(); isObject(t) {
+		return OfType(t)
+	}
+	return nil
+}
+
+// innermost returns the type of the values in the field, in lists and maps at any depth.
+func (f *Field) innermost() reflect.Type {
 	t := f.typ
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 		t = t.Elem()
 	}
-	if !isObject(t) {
-		return nil
-	}
-	return describe(t)
+	return t
 }
 
 // IsFreeText reports whether the values of the field are, or contain, texts that are not chosen from a list.
 func (f *Field) IsFreeText() bool {
-	t := f.typ
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
-		t = t.Elem()
-	}
+	t := f.innermost()
 	return isText(t) && f.Enum == nil || t == valueType
 }
 

@@ -23,10 +23,8 @@ func (r *Renaming) Rename(v any) error { return r.value(reflect.ValueOf(v).Elem(
 // Fields is Rename for the Rename method of a struct, which it does not call again.
 func (r *Renaming) Fields(v any) error { return r.fields(reflect.ValueOf(v).Elem()) }
 
-var idType = reflect.TypeFor[uuid.UUID]()
-
 func (r *Renaming) value(v reflect.Value) error {
-	if v.Type() == idType {
+	if v.Type() == uuidType {
 		v.Set(reflect.ValueOf(r.ID(v.Interface().(uuid.UUID))))
 		return nil
 	}

@@ -282,7 +282,7 @@ func (c Components) object(t reflect.Type, view View) *Schema {
 	if _, ok := c[name]; !ok {
 		s := &Schema{Type: Types{"object"}}
 		c[name] = s
-		for _, f := range describe(t).Fields {
+		for _, f := range OfType(t).Fields {
 			if (f.ReadOnly || f.UpdateOnly) && view == CreateInput || f.Input && view != CreateInput {
 				continue
 			}
@@ -299,7 +299,7 @@ func (c Components) object(t reflect.Type, view View) *Schema {
 		if view != Answer {
 			s.Additional = Nothing
 		}
-		if describe(t).HasCustom() {
+		if OfType(t).HasCustom() {
 			s.openToCustom(view)
 		}
 	}

@@ -119,9 +119,7 @@ func (s *Struct) Field(key string) *Field {
 func Of[T any]() *Struct { return OfType(reflect.TypeFor[T]()) }
 
 // OfType returns the description of the struct type t.
-func OfType(t reflect.Type) *Struct { return describe(t) }
-
-func describe(t reflect.Type) *Struct {
+func OfType(t reflect.Type) *Struct {
 	if s, ok := described.Load(t); ok {
 		return s.(*Struct)
 	}
@@ -212,36 +210,19 @@ func (s *Struct) collect(t reflect.Type, at []int) {
 //
 // It panics on an unknown rule, which is a programming error.
 func (f *Field) parseRules(tag string) {
+	flags := map[string]*bool{
+		"required": &f.Required, "readonly": &f.ReadOnly, "fixed": &f.Fixed, "updateonly": &f.UpdateOnly, "optional": &f.Optional,
+		"integer": &f.Integer, "long": &f.Long, "grams": &f.Grams, "searched": &f.Searched, "edits": &f.Edits, "named": &f.Named,
+		"nonempty": &f.NonEmpty, "confidential": &f.Confidential,
+	}
 	for _, rule := range strings.Split(tag, ",") {
 		name, arg, _ := strings.Cut(rule, "=")
+		if flag := flags[name]; flag != nil {
+			*flag = true
+			continue
+		}
 		switch name {
 		case "":
-		case "required":
-			f.Required = true
-		case "readonly":
-			f.ReadOnly = true
-		case "fixed":
-			f.Fixed = true
-		case "updateonly":
-			f.UpdateOnly = true
-		case "optional":
-			f.Optional = true
-		case "integer":
-			f.Integer = true
-		case "long":
-			f.Long = true
-		case "grams":
-			f.Grams = true
-		case "searched":
-			f.Searched = true
-		case "edits":
-			f.Edits = true
-		case "named":
-			f.Named = true
-		case "nonempty":
-			f.NonEmpty = true
-		case "confidential":
-			f.Confidential = true
 		case "personal":
 			f.Personal = cmp.Or(Personal(arg), PersonalValue)
 		case "line":
@@ -381,7 +362,7 @@ func (s *Struct) Flat() []Field {
 			continue
 		}
 		if isObject(f.typ) {
-			for _, inner := range describe(f.typ).Flat() {
+			for _, inner := range OfType(f.typ).Flat() {
 				inner.Key = f.Key + "." + inner.Key
 				inner.index = append(slices.Clone(f.index), inner.index...)
 				flat = append(flat, inner)

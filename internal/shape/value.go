@@ -20,23 +20,23 @@ const MaxDepth = 512
 // the few bytes that it may have in the body.
 const MaxValues = 500_000
 
-// Kind is the kind of a JSON value, named by its first character. Numbers are '0', booleans 't'.
-type Kind byte
+// JSONKind is the kind of a JSON value, named by its first character. Numbers are '0', booleans 't'.
+type JSONKind byte
 
 const (
-	Absent Kind = 0
-	Null   Kind = 'n'
-	Bool   Kind = 't'
-	String Kind = '"'
-	Num    Kind = '0'
-	Object Kind = '{'
-	List   Kind = '['
+	Absent JSONKind = 0
+	Null   JSONKind = 'n'
+	Bool   JSONKind = 't'
+	String JSONKind = '"'
+	Num    JSONKind = '0'
+	Object JSONKind = '{'
+	List   JSONKind = '['
 )
 
 // Value is a parsed JSON value. Numbers keep their literal, so that no precision is lost before the
 // type of the field is known.
 type Value struct {
-	Kind    Kind
+	Kind    JSONKind
 	Text    string // the content of a string, or the literal of a number
 	True    bool
 	Members []Member
@@ -132,24 +132,18 @@ func ParseObject(body []byte) (Value, error) { return ReadObject(bytes.NewReader
 
 // ReadObject parses a body as ParseObject does.
 func ReadObject(body io.Reader) (Value, error) {
-	v, err := parse(body)
+	d := jsontext.NewDecoder(body)
+	v, err := read(d, new(int))
+	if err == nil {
+		if _, end := d.ReadToken(); end != io.EOF {
+			err = errors.New("unexpected data after the object")
+		}
+	}
 	if err == nil && v.Kind != Object {
 		err = errors.New("not an object")
 	}
 	if err != nil {
 		return Value{}, fault.New(fault.InvalidJSON, "the body must be one JSON object: %s", reason(err))
-	}
-	return v, nil
-}
-
-func parse(body io.Reader) (Value, error) {
-	d := jsontext.NewDecoder(body)
-	v, err := read(d, new(int))
-	if err != nil {
-		return Value{}, err
-	}
-	if _, err := d.ReadToken(); err != io.EOF {
-		return Value{}, errors.New("unexpected data after the object")
 	}
 	return v, nil
 }

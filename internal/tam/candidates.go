@@ -104,17 +104,17 @@ type sourcePerson struct {
 
 func newSourceCompany(public string) sourceCompany {
 	return sourceCompany{
-		id: shape.MemberText(public, `"id":"`), name: shape.MemberText(public, `"name":"`),
-		website: shape.MemberText(public, `"website":"`), public: public,
+		id: shape.MemberText(public, "id"), name: shape.MemberText(public, "name"),
+		website: shape.MemberText(public, "website"), public: public,
 	}
 }
 
 func newSourcePerson(public string) sourcePerson {
-	id := shape.MemberText(public, `"id":"`)
+	id := shape.MemberText(public, "id")
 	return sourcePerson{
-		id: id, order: shape.Fold(id), title: shape.MemberText(public, `"title":"`),
-		seniority: shape.MemberText(public, `"seniority":"`), country: shape.MemberText(public, `"country":"`),
-		email: shape.MemberText(public, `"email":"`), linkedIn: shape.MemberText(public, `"linkedin_url":"`), public: public,
+		id: id, order: shape.Fold(id), title: shape.MemberText(public, "title"),
+		seniority: shape.MemberText(public, "seniority"), country: shape.MemberText(public, "country"),
+		email: shape.MemberText(public, "email"), linkedIn: shape.MemberText(public, "linkedin_url"), public: public,
 	}
 }
 

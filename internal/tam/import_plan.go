@@ -135,13 +135,13 @@ type memberKey struct {
 // newMemberKey returns the key of a stored member. Decoding the whole member would take much longer.
 func newMemberKey(isPerson bool, stored []byte) memberKey {
 	head, data, _ := bytes.Cut(stored, []byte(`,"data":`))
-	k := memberKey{isPerson: isPerson, source: shape.MemberText(string(head), `"source_id":"`)}
+	k := memberKey{isPerson: isPerson, source: shape.MemberText(string(head), "source_id")}
 	m := shape.NewMembers(string(data))
 	if !isPerson {
-		k.website = m.Text(`"website":"`)
+		k.website = m.Text("website")
 		return k
 	}
-	k.email, k.linkedIn = m.Text(`"email":"`), m.Text(`"linkedin_url":"`)
-	k.isErased = k.email == "" && k.linkedIn == "" && m.Text(`"first_name":"`) == "" && m.Text(`"last_name":"`) == ""
+	k.email, k.linkedIn = m.Text("email"), m.Text("linkedin_url")
+	k.isErased = k.email == "" && k.linkedIn == "" && m.Text("first_name") == "" && m.Text("last_name") == ""
 	return k
 }

@@ -120,7 +120,7 @@ func (p *preparation) open() error {
 		if err != nil {
 			return err
 		}
-		p.erased = p.tam.crm.Erasures.Count(tx)
+		p.erased = p.tam.crm.Erased.Count(tx)
 		p.request, p.named = doc.Record.Request, doc.Record.private.Named
 		p.filter = newPersonFilter(p.request)
 		if p.named.Signal != nil {

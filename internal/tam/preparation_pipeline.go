@@ -168,7 +168,7 @@ var errErased = errors.New("a person was erased meanwhile")
 
 func (p *preparation) write(ctx context.Context, b batch) error {
 	return p.update(ctx, func(tx *store.Tx, doc store.Doc[Preview], rec Preview) error {
-		if p.tam.crm.Erasures.Count(tx) != p.erased {
+		if p.tam.crm.Erased.Count(tx) != p.erased {
 			return errErased
 		}
 		for i, member := range b.members {

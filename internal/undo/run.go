@@ -42,7 +42,7 @@ func (u *Undos) run(ctx context.Context, job store.Job) error {
 	}
 	r := &run{Undos: u, id: body.Operation}
 	err := r.begin(ctx, job.Org)
-	if fault.CodeOf(err) == fault.NotFound && err != nil {
+	if fault.CodeOf(err) == fault.NotFound {
 		return u.store.Update(ctx, job.Org, r.by, func(tx *store.Tx) error { return tx.Done(job.ID) })
 	}
 	for ended := false; err == nil && !ended; {
@@ -127,8 +127,11 @@ func (r *run) step(tx *store.Tx) (ended bool, err error) {
 	}
 	if r.undoing.Dry == nil {
 		err = reverse()
-	} else if err = tx.Try(func() error { return errors.Join(reverse(), errDry) }); errors.Is(err, errDry) {
-		err = r.dryError(err)
+	} else {
+		_ = tx.Try(func() error {
+			err = reverse()
+			return errDry
+		})
 	}
 	if err != nil {
 		return false, err
@@ -145,20 +148,6 @@ func (r *run) step(tx *store.Tx) (ended bool, err error) {
 	}
 	_, err = r.operations.End(tx, doc, op, operation.Completed)
 	return true, err
-}
-
-// dryError returns the error of a dry run that is not errDry.
-func (r *run) dryError(err error) error {
-	joined, is := err.(interface{ Unwrap() []error })
-	if !is {
-		return nil
-	}
-	for _, e := range joined.Unwrap() {
-		if e != errDry {
-			return e
-		}
-	}
-	return nil
 }
 
 // mustPause reports whether the transaction ends after it has undone some changes. A merge is undone in one transaction,

@@ -123,7 +123,7 @@ func (u *Undos) Restore(tx *store.Tx, deletion, id uuid.UUID, force bool, restor
 // undoFirst undoes the first changes of an undo, and leaves the others to its job.
 func (u *Undos) undoFirst(tx *store.Tx, target store.Doc[operation.Operation], id uuid.UUID, force bool) error {
 	r := &run{Undos: u, id: id, undoing: record.Undoing{
-		Operation: target.ID, Since: target.Record.CreatedAt.Std(), Restored: target.Record.State.Deleted,
+		Operation: target.ID, Since: target.Record.CreatedAt.Std(), AlreadyBack: target.Record.State.Deleted,
 		Guarded: true, Force: force, Strict: true,
 	}}
 	ended, err := r.step(tx)

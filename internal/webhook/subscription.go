@@ -69,8 +69,9 @@ const (
 
 func (w *Webhooks) subscriptionRules() record.Rules[Subscription] {
 	return record.Rules[Subscription]{
-		Object: "webhook_subscription", Entity: "subscriptions", Silent: true, ShortHistory: true,
-		Check: w.checkSubscription, Changed: w.endDeliveries, Entries: "triggers",
+		Object: "webhook_subscription", Entity: "subscriptions", Events: record.EventRules[Subscription]{None: true},
+		History: record.HistoryRules{Short: true},
+		Check:   w.checkSubscription, AfterChange: w.endDeliveries, Entries: "triggers",
 		CheckEntry: func(_ *Subscription, at, key string, p *fault.Problems) {
 			if !w.isValidKey(key) {
 				p.Invalid(at, "%s is not a trigger key, object.* or *", shape.Quote(key))

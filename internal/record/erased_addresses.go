@@ -13,9 +13,9 @@ import (
 	"prospector/store"
 )
 
-// Erasures hashes the addresses of people who were erased, with a key of each organization. It also counts erasures,
+// ErasedAddresses hashes the addresses of people who were erased, with a key of each organization. It also counts erasures,
 // so that work in progress can start over.
-type Erasures struct {
+type ErasedAddresses struct {
 	parts *store.Parts
 	count store.Counter
 }
@@ -29,19 +29,19 @@ const (
 // askedPart is the part of an operation that erases somebody.
 const askedPart uint32 = 0
 
-// ErasuresName is the name of the parts and of the counter in the store.
-const ErasuresName = "erasures"
+// ErasedAddressesName is the name of the parts and of the counter in the store.
+const ErasedAddressesName = "erasures"
 
-// NewErasures declares erasures.
-func NewErasures() *Erasures {
-	return &Erasures{store.NewParts(ErasuresName), store.NewCounter(ErasuresName)}
+// NewErasedAddresses declares the addresses.
+func NewErasedAddresses() *ErasedAddresses {
+	return &ErasedAddresses{store.NewParts(ErasedAddressesName), store.NewCounter(ErasedAddressesName)}
 }
 
 // Count returns a number that changes with each erasure.
-func (e *Erasures) Count(tx *store.Tx) uint64 { return e.count.Of(tx) }
+func (e *ErasedAddresses) Count(tx *store.Tx) uint64 { return e.count.Of(tx) }
 
 // Find returns the hash of a canonical address, or "" if nobody was erased.
-func (e *Erasures) Find(tx *store.Tx, address string) (string, error) {
+func (e *ErasedAddresses) Find(tx *store.Tx, address string) (string, error) {
 	key, err := e.parts.Get(tx, tx.Org(), erasureKey)
 	if err != nil || key == nil {
 		return "", err
@@ -50,7 +50,7 @@ func (e *Erasures) Find(tx *store.Tx, address string) (string, error) {
 }
 
 // Add returns the hash of a canonical address, and counts an erasure.
-func (e *Erasures) Add(tx *store.Tx, address string) (string, error) {
+func (e *ErasedAddresses) Add(tx *store.Tx, address string) (string, error) {
 	key, err := e.parts.Get(tx, tx.Org(), erasureKey)
 	if err != nil {
 		return "", err
@@ -65,7 +65,7 @@ func (e *Erasures) Add(tx *store.Tx, address string) (string, error) {
 }
 
 // Unfinished returns what SetUnfinished has kept for an erasure that was interrupted, or nil.
-func (e *Erasures) Unfinished(tx *store.Tx, address string) ([]byte, error) {
+func (e *ErasedAddresses) Unfinished(tx *store.Tx, address string) ([]byte, error) {
 	hash, err := e.Find(tx, address)
 	if err != nil || hash == "" {
 		return nil, err
@@ -76,7 +76,7 @@ func (e *Erasures) Unfinished(tx *store.Tx, address string) ([]byte, error) {
 
 // SetUnfinished keeps what is known of a person until the erasure is finished, so that it can be repeated when the records
 // are gone already. Nil ends the erasure. Add must have been called for the address.
-func (e *Erasures) SetUnfinished(tx *store.Tx, address string, known []byte) error {
+func (e *ErasedAddresses) SetUnfinished(tx *store.Tx, address string, known []byte) error {
 	hash, err := e.Find(tx, address)
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (e *Erasures) SetUnfinished(tx *store.Tx, address string, known []byte) err
 }
 
 // SetAsked keeps whom an operation erases until it has ended. Nil forgets it.
-func (e *Erasures) SetAsked(tx *store.Tx, operation uuid.UUID, asked []byte) {
+func (e *ErasedAddresses) SetAsked(tx *store.Tx, operation uuid.UUID, asked []byte) {
 	if asked != nil { // encoded, so that an erasure does not find itself
 		asked = base64.StdEncoding.AppendEncode(nil, asked)
 	}
@@ -108,7 +108,7 @@ func (e *Erasures) SetAsked(tx *store.Tx, operation uuid.UUID, asked []byte) {
 }
 
 // Asked returns what SetAsked has kept, or nil.
-func (e *Erasures) Asked(tx *store.Tx, operation uuid.UUID) ([]byte, error) {
+func (e *ErasedAddresses) Asked(tx *store.Tx, operation uuid.UUID) ([]byte, error) {
 	stored, err := e.parts.Get(tx, operation, askedPart)
 	if err != nil || stored == nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (e *Erasures) Asked(tx *store.Tx, operation uuid.UUID) ([]byte, error) {
 	return base64.StdEncoding.AppendDecode(nil, stored)
 }
 
-func (e *Erasures) unfinished(tx *store.Tx) (map[string][]byte, error) {
+func (e *ErasedAddresses) unfinished(tx *store.Tx) (map[string][]byte, error) {
 	all := map[string][]byte{}
 	stored, err := e.parts.Get(tx, tx.Org(), unfinishedPart)
 	if err == nil && len(stored) > 0 {

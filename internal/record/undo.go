@@ -5,21 +5,39 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
 	"prospector/store"
 )
 
+// The ways back. There are three. Two of them end in putBack, which creates a record again without what does not exist any
+// more, or in setFields, which checks the record like an update:
+//
+//	the undo of an operation (package undo reads its journal backwards)
+//	└─ Set.Reverse, for each change
+//	   ├─ the operation created the record:  undoCreation → Delete, into the trash
+//	   ├─ it deleted or merged the record:   undoDeletion → tryRestore → restore or unmerge → putBack
+//	   └─ it updated the record:             undoUpdates → setFields, without what leaveOut takes away
+//
+//	a record of the trash (POST .../restore)
+//	└─ Kind.Restore → restore → putBack
+//	   └─ through Set.Restoring, if others lost values with the record: package undo calls Set.Reverse for these
+//
+//	a record of a backup (the command restore, which writes it as it was)
+//	└─ Set.MayReturn → Set.DropReferences → Set.MayRestore
+//
+// The undo of the undo of a merge merges again: Set.Remerge → mergeAgain. This file and undo_updates.go have undos, restore.go
+// the others.
+
 // Undoing is an operation that is being undone.
 type Undoing struct {
 	Operation uuid.UUID
 	Since     time.Time // when it began
-	// Guarded has Rules.MayRestore asked about records that get back what the deletion of another one took from them, with
+	// Guarded has TrashRules.MayRestore asked about records that get back what the deletion of another one took from them, with
 	// Force. What is refused stays as it is or, if Strict is set, is an error.
 	Guarded, Force, Strict bool
-	Restored               uuid.UUID // a record that is back already
+	AlreadyBack            uuid.UUID // a record that was restored before
 	Dry                    *Dry      // set for a dry run
 }
 
@@ -55,25 +73,12 @@ type Use struct {
 	Stays func(uuid.UUID) bool // whether another record stays
 }
 
-// reverser takes back what was done to a record of a kind. The errors that it returns are not about the record.
-type reverser interface {
-	// takeAway puts a record that an operation added into the trash. isNew is false if it had been there before.
-	takeAway(tx *store.Tx, u *Undoing, id uuid.UUID, isNew bool) (Reversal, error)
-	// bringBack restores a record that an operation deleted, or merged into another.
-	bringBack(tx *store.Tx, u *Undoing, id uuid.UUID) (Reversal, error)
-	// revert gives the fields of a record the values that they had before the changes, the newest of which is first. If it
-	// is guarded, Rules.MayRestore may refuse that.
-	revert(tx *store.Tx, u *Undoing, id uuid.UUID, changes []pastChange, guarded bool) (Reversal, error)
-	remerge(tx *store.Tx, id, into uuid.UUID) error
-	removedBy(tx *store.Tx, id uuid.UUID) (operation uuid.UUID, err error)
-}
-
 // Reverse undoes a change of an operation. It must be given the changes from the newest to the oldest, and what sweeps have
 // changed after all others, because it refers to what comes back. The updates of a record are undone together with the
 // newest of them. It returns true if the record must be counted now: each is counted once.
 func (s *Set) Reverse(tx *store.Tx, u *Undoing, table string, number uint64) (r Reversal, counts bool, err error) {
 	k := s.ofTable(table)
-	if k == nil || k.reverser == nil {
+	if k == nil {
 		return r, false, nil
 	}
 	c, found, err := tx.ReadChange(table, number)
@@ -83,31 +88,31 @@ func (s *Set) Reverse(tx *store.Tx, u *Undoing, table string, number uint64) (r 
 		}
 		return r, false, err
 	}
-	l, err := k.lineageOf(tx, c.ID, u.Operation, u.Since)
+	direct, swept, err := k.undoables(tx, c.ID, u)
 	if err != nil {
 		return r, false, err
 	}
-	changes := l.direct
+	changes := direct
 	if c.Swept {
-		changes = l.swept
+		changes = swept
 	}
 	switch c.Op {
 	case store.Created:
-		r, err = k.reverser.takeAway(tx, u, c.ID, c.Prev == 0)
+		r, err = k.typed.undoCreation(tx, u, c.ID, c.Prev == 0)
 		return r, true, err
 	case store.Deleted:
-		r, err = k.reverser.bringBack(tx, u, c.ID)
+		r, err = k.typed.undoDeletion(tx, u, c.ID)
 		return r, true, err
 	}
-	updates := slices.DeleteFunc(slices.Clone(changes), func(p pastChange) bool { return p.op != store.Updated })
+	updates := slices.DeleteFunc(slices.Clone(changes), func(p undoable) bool { return p.op != store.Updated })
 	if len(updates) == 0 || updates[0].number != number {
 		return r, false, nil
 	}
-	r, err = k.reverser.revert(tx, u, c.ID, updates, c.Swept && u.Guarded)
+	r, err = k.typed.undoUpdates(tx, u, c.ID, updates, c.Swept && u.Guarded)
 	if u.Dry != nil && r.Undone {
 		u.Dry.reverted[c.ID] = true
 	}
-	return r, len(updates) == len(changes) && (!c.Swept || len(l.direct) == 0), err
+	return r, len(updates) == len(changes) && (!c.Swept || len(direct) == 0), err
 }
 
 // Sweeping reports whether records that an operation has changed by a tombstone are still being rewritten.
@@ -134,14 +139,14 @@ func (s *Set) MergeConflict(tx *store.Tx, entity string, operation, into uuid.UU
 		return uuid.Nil, true, nil
 	}
 	if !k.table.Has(tx, into) {
-		by, err = k.reverser.removedBy(tx, into)
+		by, err = k.typed.removedBy(tx, into)
 		return by, true, err
 	}
 	ids, err := k.merged.IDs(tx, mergedInto, into[:], 0)
 	if err != nil {
 		return uuid.Nil, false, err
 	}
-	err = k.merged.Each(tx, k.merged.Readable(tx, ids), func(m store.Doc[merged]) error {
+	err = k.merged.Each(tx, ids, func(m store.Doc[merged]) error {
 		if store.CompareIDs(m.Record.Kept.Operation, operation) > 0 { // ids are in the order of creation
 			by, conflict = m.Record.Kept.Operation, true
 		}
@@ -156,21 +161,8 @@ func (k *Kind[T]) removedBy(tx *store.Tx, id uuid.UUID) (by uuid.UUID, err error
 		doc, err := k.trash.Get(tx, id)
 		return doc.Record.kept.Operation, err
 	}
-	doc, err := k.merged.Get(tx, id)
-	if fault.CodeOf(err) == fault.NotFound {
-		return uuid.Nil, nil
-	}
+	doc, _, err := lookup(k.merged.Get(tx, id))
 	return doc.Record.Kept.Operation, err
-}
-
-// ofTable returns the kind with a table, or nil.
-func (s *Set) ofTable(table string) *kind {
-	for _, k := range s.kinds {
-		if k.table.Name() == table {
-			return k
-		}
-	}
-	return nil
 }
 
 // lost returns what is to be said about a record that is not there any more.
@@ -181,7 +173,8 @@ func (k *Kind[T]) lost(tx *store.Tx, id uuid.UUID) Reversal {
 	return Reversal{Gone: true}
 }
 
-func (k *Kind[T]) takeAway(tx *store.Tx, u *Undoing, id uuid.UUID, isNew bool) (Reversal, error) {
+// undoCreation puts a record that an operation added into the trash. isNew is false if it had been there before.
+func (k *Kind[T]) undoCreation(tx *store.Tx, u *Undoing, id uuid.UUID, isNew bool) (Reversal, error) {
 	if !k.Table.Has(tx, id) {
 		if k.merged != nil {
 			if m, err := k.merged.Get(tx, id); err == nil && m.Record.Kept.Operation == tx.Actor().OperationID {
@@ -190,18 +183,22 @@ func (k *Kind[T]) takeAway(tx *store.Tx, u *Undoing, id uuid.UUID, isNew bool) (
 		}
 		return k.lost(tx, id), nil
 	}
-	if k.inUse != nil {
+	rules := k.rules.Undo
+	if rules == nil { // of a kind with a trash
+		rules = &UndoRules[T]{}
+	}
+	if rules.InUse != nil {
 		use := Use{Stays: func(id uuid.UUID) bool { return u.Dry == nil || !u.Dry.gone[id] && !u.Dry.reverted[id] }}
 		if !isNew {
 			use.Since = u.Operation
 		}
-		if used, err := k.inUse(tx, id, use); err != nil || used {
+		if used, err := rules.InUse(tx, id, use); err != nil || used {
 			return Reversal{InUse: true}, err
 		}
 	}
 	err := tx.Try(func() error {
-		if k.takeBack != nil {
-			if err := k.takeBack(tx, u.Operation, id); err != nil {
+		if rules.BeforeDelete != nil {
+			if err := rules.BeforeDelete(tx, u.Operation, id); err != nil {
 				return err
 			}
 		}
@@ -219,17 +216,18 @@ func (k *Kind[T]) takeAway(tx *store.Tx, u *Undoing, id uuid.UUID, isNew bool) (
 	return Reversal{Undone: true}, nil
 }
 
-func (k *Kind[T]) bringBack(tx *store.Tx, u *Undoing, id uuid.UUID) (r Reversal, err error) {
+// undoDeletion restores a record that an operation deleted, or merged into another.
+func (k *Kind[T]) undoDeletion(tx *store.Tx, u *Undoing, id uuid.UUID) (r Reversal, err error) {
 	switch {
 	case k.Table.Has(tx, id):
-		return Reversal{Undone: id == u.Restored, ChangedSince: id != u.Restored}, nil
+		return Reversal{Undone: id == u.AlreadyBack, ChangedSince: id != u.AlreadyBack}, nil
 	case k.trash.Has(tx, id):
 		if u.Dry != nil {
 			if err := k.noteFields(tx, u.Dry, id); err != nil {
 				return r, err
 			}
 		}
-		r, err = k.comeBack(tx, func(withoutID bool) ([]string, error) {
+		r, err = k.tryRestore(tx, func(withoutID bool) ([]string, error) {
 			_, lost, err := k.restore(tx, id, false, withoutID)
 			return lost, err
 		})
@@ -238,7 +236,7 @@ func (k *Kind[T]) bringBack(tx *store.Tx, u *Undoing, id uuid.UUID) (r Reversal,
 		if err != nil || m.Record.Kept.Operation != u.Operation || m.Record.Original == nil {
 			return Reversal{ChangedSince: err == nil, Gone: err != nil}, nil
 		}
-		if r, err = k.comeBack(tx, func(withoutID bool) ([]string, error) { return k.unmerge(tx, m, withoutID) }); err != nil {
+		if r, err = k.tryRestore(tx, func(withoutID bool) ([]string, error) { return k.unmerge(tx, m, withoutID) }); err != nil {
 			return r, err
 		}
 	default:
@@ -250,8 +248,8 @@ func (k *Kind[T]) bringBack(tx *store.Tx, u *Undoing, id uuid.UUID) (r Reversal,
 	return r, err
 }
 
-// comeBack calls restore, and again without the external_id if another record has that now.
-func (k *Kind[T]) comeBack(tx *store.Tx, restore func(withoutID bool) (lost []string, err error)) (r Reversal, err error) {
+// tryRestore calls restore, and again without the external_id if another record has that now.
+func (k *Kind[T]) tryRestore(tx *store.Tx, restore func(withoutID bool) (lost []string, err error)) (r Reversal, err error) {
 	for _, withoutID := range []bool{false, true} {
 		var lost []string
 		err = tx.Try(func() (err error) {
@@ -284,7 +282,7 @@ type Unmerged struct {
 // unmerge creates a record again that was merged into another.
 func (k *Kind[T]) unmerge(tx *store.Tx, m store.Doc[merged], withoutID bool) (lost []string, err error) {
 	var rec T
-	if err := k.decode(m.Record.Original, &m.Record.Kept, &rec); err != nil {
+	if err := decode(m.Record.Original, m.Record.Kept.Private, &rec); err != nil {
 		return nil, err
 	}
 	if err := k.merged.Delete(tx, m); err != nil {
@@ -302,27 +300,32 @@ func (s *Set) Remerge(tx *store.Tx, u Unmerged) error {
 	if k == nil || !k.table.Has(tx, u.ID) || !k.table.Has(tx, u.Into) {
 		return nil
 	}
-	return k.reverser.remerge(tx, u.ID, u.Into)
+	return k.typed.mergeAgain(tx, u.ID, u.Into)
 }
 
-func (k *Kind[T]) remerge(tx *store.Tx, id, into uuid.UUID) error {
+func (k *Kind[T]) mergeAgain(tx *store.Tx, id, into uuid.UUID) error {
 	old, err := k.Table.Get(tx, id)
 	if err != nil {
 		return err
 	}
 	budget := mergeBudget
-	for _, referrer := range k.set.kinds {
-		if err := referrer.redirect(tx, k.Entity, id, into, &budget); err != nil {
-			return err
-		}
+	if err := k.redirect(tx, id, into, &budget); err != nil {
+		return err
 	}
 	return k.toMerged(tx, &old, into)
 }
 
-// decode reads a record from its public part and what was kept of its private part.
-func (k *Kind[T]) decode(public []byte, kept *kept, rec *T) error {
-	if err := json.Unmarshal(public, rec); err != nil {
+// noteFields notes the custom fields that come back with a record of the trash in a dry run.
+func (k *Kind[T]) noteFields(tx *store.Tx, dry *Dry, id uuid.UUID) error {
+	if k.rules.Losses == nil {
+		return nil
+	}
+	doc, err := k.trash.Get(tx, id)
+	if err != nil {
 		return err
 	}
-	return kept.fill(rec)
+	for _, loss := range k.rules.Losses(&doc.Record.Record) {
+		dry.fields[lostField{loss.Entity, loss.Value.Field}] = true
+	}
+	return nil
 }

@@ -15,18 +15,62 @@ import (
 	"prospector/store"
 )
 
+// undoable is a change that an operation made to a record, with the values before and after it.
+type undoable struct {
+	number uint64
+	op     store.Op
+	fields []undoableField
+}
+
+type undoableField struct {
+	name     string
+	from, to jsontext.Value
+	known    bool // false if the values were erased
+}
+
+// undoables returns the changes that an operation made to a record, the newest first: its own, and those that were made by the
+// tombstones of what it deleted or merged.
+func (k *kind) undoables(tx *store.Tx, id uuid.UUID, u *Undoing) (direct, swept []undoable, err error) {
+	values, err := k.presentValues(tx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = tx.History(k.table.Name(), id, func(c store.Change) (more bool, err error) {
+		if c.At.Before(u.Since) {
+			return false, nil
+		}
+		change := undoable{number: c.Number, op: c.Op}
+		for i, name := range c.Fields {
+			f := undoableField{name: name}
+			f.from, f.to, f.known = values.goBack(&c, i)
+			change.fields = append(change.fields, f)
+		}
+		switch {
+		case c.Actor.OperationID != u.Operation:
+		case c.Swept:
+			swept = append(swept, change)
+		default:
+			direct = append(direct, change)
+		}
+		return true, nil
+	})
+	return direct, swept, err
+}
+
 // fieldValues are values of a record by field, as JSON.
 type fieldValues map[string]jsontext.Value
 
-func (k *Kind[T]) revert(
-	tx *store.Tx, u *Undoing, id uuid.UUID, changes []pastChange, guarded bool,
+// undoUpdates gives the fields of a record the values that they had before the updates, the newest of which is first. If it is
+// guarded, TrashRules.MayRestore may refuse that.
+func (k *Kind[T]) undoUpdates(
+	tx *store.Tx, u *Undoing, id uuid.UUID, updates []undoable, guarded bool,
 ) (r Reversal, err error) {
-	old, err := k.Table.Get(tx, id)
-	if fault.CodeOf(err) == fault.NotFound {
-		return k.lost(tx, id), nil
-	}
-	if store.IsDamagedRecord(err) {
+	old, found, err := k.Lookup(tx, id)
+	switch {
+	case store.IsDamagedRecord(err):
 		return Reversal{NotPossible: true}, nil
+	case err == nil && !found:
+		return k.lost(tx, id), nil
 	}
 	present := fieldValues{}
 	if err == nil {
@@ -35,7 +79,7 @@ func (k *Kind[T]) revert(
 	if err != nil {
 		return r, err
 	}
-	wanted := goBackFrom(present, changes, &r)
+	wanted := goBackFrom(present, updates, &r)
 	if err := k.leaveOut(tx, u, &old.Record, wanted, &r); err != nil {
 		return r, err
 	}
@@ -72,11 +116,11 @@ func (k *Kind[T]) revert(
 	return r, nil
 }
 
-// goBackFrom returns the fields that have other values if the changes are taken back, the newest first. A field goes back
-// if it still has the value that the change gave it, a list entry by entry.
-func goBackFrom(present fieldValues, changes []pastChange, r *Reversal) (wanted fieldValues) {
+// goBackFrom returns the fields that have other values if updates are taken back, the newest first. A field goes back
+// if it still has the value that the update gave it, a list entry by entry.
+func goBackFrom(present fieldValues, updates []undoable, r *Reversal) (wanted fieldValues) {
 	wanted = fieldValues{}
-	for _, c := range changes {
+	for _, c := range updates {
 		for _, f := range c.fields {
 			if !f.known {
 				r.Gone = true
@@ -161,8 +205,8 @@ func (k *Kind[T]) leaveOut(tx *store.Tx, u *Undoing, rec *T, wanted fieldValues,
 			delete(wanted, name) // it follows from the others
 			continue
 		}
-		if k.mayUndo != nil {
-			may, err := k.mayUndo(tx, u.Operation, rec, name, wanted[name])
+		if k.rules.Undo != nil && k.rules.Undo.MaySet != nil {
+			may, err := k.rules.Undo.MaySet(tx, u.Operation, rec, name, wanted[name])
 			if err != nil {
 				return err
 			}
@@ -184,44 +228,31 @@ func (k *Kind[T]) leaveOutReferences(tx *store.Tx, u *Undoing, name string, want
 	if at < 0 {
 		return nil
 	}
-	exists := func(entry string) (bool, error) {
-		id, err := uuid.Parse(strings.Trim(entry, `"`))
-		if err != nil {
-			return false, nil
-		}
-		why, err := k.set.referenceProblem(tx, k.refs[at].Ref, id, k.Object)
-		return why == "", err
-	}
 	value := wanted[name]
-	switch value.Kind() {
-	case jsontext.KindString:
-		found, err := exists(string(value))
+	isList := value.Kind() == jsontext.KindBeginArray
+	entries, kept := entriesOf(value), []string{}
+	if value.Kind() == jsontext.KindString {
+		entries = []string{string(value)}
+	}
+	for _, entry := range entries {
+		id, _ := uuid.Parse(strings.Trim(entry, `"`))
+		why, err := k.set.referenceProblem(tx, k.refs[at].Ref, id, k.Object)
 		if err != nil {
 			return err
 		}
-		if !found {
-			delete(wanted, name)
-			isBack := u.Dry != nil && u.Dry.back[uuid.MustParse(strings.Trim(string(value), `"`))]
-			r.Undone, r.NotPossible = r.Undone || isBack, r.NotPossible || !isBack
+		if why == "" {
+			kept = append(kept, entry)
+			continue
 		}
-	case jsontext.KindBeginArray:
-		var kept []string
-		entries := entriesOf(value)
-		for _, entry := range entries {
-			found, err := exists(entry)
-			if err != nil {
-				return err
-			}
-			if found {
-				kept = append(kept, entry)
-				continue
-			}
-			isBack := u.Dry != nil && u.Dry.back[uuid.MustParse(strings.Trim(entry, `"`))]
-			r.Undone, r.NotPossible = r.Undone || isBack, r.NotPossible || !isBack
-		}
-		if len(kept) < len(entries) {
-			wanted[name] = jsontext.Value("[" + strings.Join(kept, ",") + "]")
-		}
+		isBack := u.Dry != nil && u.Dry.back[id]
+		r.Undone, r.NotPossible = r.Undone || isBack, r.NotPossible || !isBack
+	}
+	switch {
+	case len(kept) == len(entries):
+	case isList:
+		wanted[name] = jsontext.Value("[" + strings.Join(kept, ",") + "]")
+	default:
+		delete(wanted, name)
 	}
 	return nil
 }
@@ -238,12 +269,12 @@ func (k *Kind[T]) setFields(tx *store.Tx, old store.Doc[T], present, wanted fiel
 	if err != nil {
 		return doc, err
 	}
-	kept, err := keep(&old.Record, nil)
+	private, err := privateOf(&old.Record)
 	if err != nil {
 		return doc, err
 	}
 	var rec T
-	if err := k.decode(public, &kept, &rec); err != nil {
+	if err := decode(public, private, &rec); err != nil {
 		return doc, err
 	}
 	body, p := shape.Value{Kind: shape.Object}, fault.Problems{}
