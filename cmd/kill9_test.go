@@ -302,7 +302,7 @@ func onDisk(t *testing.T, dir string, org uuid.UUID) disk {
 		}); err != nil {
 			return err
 		}
-		return s.Kinds.Verify(tx, func(_ bool, format string, args ...any) { t.Errorf(format, args...) })
+		return store.VerifyPortions(tx, func(_ bool, format string, args ...any) { t.Errorf(format, args...) }, s.Kinds.Portions()...)
 	})
 	if err != nil {
 		t.Error(err)

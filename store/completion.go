@@ -26,7 +26,10 @@ type Shape struct {
 }
 
 // ShapedTable is a *Table that has a shape.
-type ShapedTable interface{ untyped() *table }
+type ShapedTable interface {
+	Verify(tx *Tx, report Report) error
+	untyped() *table
+}
 
 func (t *AnyTable) untyped() *table { return &t.core }
 

@@ -17,8 +17,8 @@ import (
 // An organization is taken to another installation as it is: with its history, the journals of its operations, what is
 // only marked as deleted, and its jobs. Its keys are not taken along, because they follow from its records.
 
-// Portion is a table, or the parts, sets or a counter of an organization. Exactly one of Table, Parts, Sets and Counter
-// is set. Every one that is ever stored must be declared: exports fail if they find another one.
+// Portion is a table, or the parts, sets or a counter of an organization, for checks, exports and erasures. Exactly one of
+// Table, Parts, Sets and Counter is set. Every one that is ever stored must be declared: exports fail if they find another one.
 type Portion struct {
 	Table   ShapedTable
 	Parts   *Parts
@@ -73,7 +73,7 @@ func (p *Portion) verify(tx *Tx, report Report) error {
 	case p.Check != nil:
 		return p.Check(tx, report)
 	case p.Table != nil:
-		return p.Table.untyped().Verify(tx, report)
+		return p.Table.Verify(tx, report)
 	case p.Parts != nil:
 		return p.Parts.Verify(tx, report)
 	case p.Sets != nil:

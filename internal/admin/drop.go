@@ -143,9 +143,8 @@ func (d *dropping) correct(tx *store.Tx) error {
 func findAllDamaged(s *service.Service, orgs []uuid.UUID) (found []salvage, err error) {
 	for _, org := range orgs {
 		err := s.Store.View(org, func(tx *store.Tx) error {
-			some, err := findDamaged(s, tx, org)
-			found = append(found, some...)
-			return err
+			found = append(found, findDamaged(s, tx, org)...)
+			return nil
 		})
 		if err != nil {
 			return nil, err
@@ -166,7 +165,7 @@ func findAllDamaged(s *service.Service, orgs []uuid.UUID) (found []salvage, err 
 var dropper = store.Actor{Operation: "check"}
 
 // findDamaged returns the damaged records and history entries of an organization.
-func findDamaged(s *service.Service, tx *store.Tx, org uuid.UUID) (found []salvage, err error) {
+func findDamaged(s *service.Service, tx *store.Tx, org uuid.UUID) (found []salvage) {
 	damaged := s.Store.DamagedIDs(org)
 	for _, table := range slices.Sorted(maps.Keys(damaged)) {
 		for _, id := range damaged[table] {
@@ -178,24 +177,21 @@ func findDamaged(s *service.Service, tx *store.Tx, org uuid.UUID) (found []salva
 			found = append(found, d)
 		}
 	}
-	err = tx.DamagedChanges(func(table string, key, value []byte) {
+	tx.DamagedChanges(func(table string, key, value []byte) {
 		d := salvage{Dropped: Dropped{Organization: org, Kind: table}, Raw: slices.Clone(value)}
 		if len(key) == 8 {
 			d.Change = binary.BigEndian.Uint64(key)
 		}
 		found = append(found, d)
 	})
-	if err != nil {
-		return nil, err
-	}
-	err = tx.DamagedEntries(func(bucket string, key, value []byte) {
+	tx.DamagedEntries(func(bucket string, key, value []byte) {
 		d := salvage{Dropped: Dropped{Organization: org, Kind: bucket, Entry: hex.EncodeToString(key)}, Raw: slices.Clone(value)}
 		if len(key) >= 16 {
 			d.ID = uuid.NullUUID{UUID: uuid.UUID(key[:16]), Valid: true}
 		}
 		found = append(found, d)
 	})
-	return found, err
+	return found
 }
 
 // dropRecord deletes a damaged record with all references to it. If a rule of its kind forbids that, it

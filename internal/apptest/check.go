@@ -35,7 +35,7 @@ func IsRule(field, value string) string {
 func CheckConsistency(t *testing.T, app *App, org *Org) {
 	t.Helper()
 	err := app.Store.View(org.ID, func(tx *store.Tx) error {
-		return app.Kinds.Verify(tx, func(_ bool, format string, args ...any) { t.Errorf("store: "+format, args...) })
+		return store.VerifyPortions(tx, func(_ bool, format string, args ...any) { t.Errorf("store: "+format, args...) }, app.Kinds.Portions()...)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,7 @@ package bulk
 
 import "prospector/store"
 
-// Portions returns what exports of an organization take along.
+// Portions returns what the package has in the store of an organization.
 func (b *Bulk) Portions() []store.Portion {
 	return []store.Portion{{Parts: b.selection, Rename: store.RenamePacked}}
 }

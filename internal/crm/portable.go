@@ -7,7 +7,7 @@ import (
 	"prospector/store"
 )
 
-// Portions returns what exports of an organization take along, besides the kinds.
+// Portions returns what the package has in the store of an organization, besides the kinds.
 func (c *CRM) Portions() []store.Portion {
 	dismissed := func(table store.ShapedTable) store.Portion {
 		return store.Portion{Table: table, RowID: func(rec any) uuid.UUID { return rec.(*dismissal).id() }}

@@ -7,7 +7,7 @@ import (
 	"prospector/store"
 )
 
-// Portions returns what exports of an organization take along, besides the kinds.
+// Portions returns what the package has in the store of an organization, besides the kinds.
 func (i *Identity) Portions() []store.Portion {
 	const secret = "nobody else may sign in with it"
 	return []store.Portion{

@@ -6,7 +6,7 @@ import (
 	"prospector/store"
 )
 
-// Portions returns what exports of an organization take along.
+// Portions returns what the package has in the store of an organization.
 func (t *Tables) Portions() []store.Portion {
 	return []store.Portion{{Table: t.Imports}, {Parts: t.rejects}, {Parts: t.problems}}
 }

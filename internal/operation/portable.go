@@ -5,7 +5,7 @@ import (
 	"prospector/store"
 )
 
-// Portions returns what exports of an organization take along.
+// Portions returns what the package has in the store of an organization.
 func (o *Operations) Portions() []store.Portion { return []store.Portion{{Table: o.Table}} }
 
 // Payloads returns the types of the payloads of jobs, by kind.

@@ -7,7 +7,7 @@ import (
 	"prospector/store"
 )
 
-// Portions returns what exports of an organization take along, besides the kinds.
+// Portions returns what the package has in the store of an organization, besides the kinds.
 func (o *Outreach) Portions() []store.Portion {
 	return []store.Portion{{Sets: o.members, Check: o.verifyMembers}, {Parts: o.versions}}
 }

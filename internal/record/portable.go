@@ -7,14 +7,14 @@ import (
 	"prospector/store"
 )
 
-// Portions returns what exports of an organization take along of the kinds.
+// Portions returns what the kinds have in the store.
 func (s *Set) Portions() []store.Portion {
 	portions := []store.Portion{
 		{Parts: trashJobs, Rename: store.RenamePacked},
 		{Parts: NewErasedAddresses().parts}, {Counter: NewErasedAddresses().count},
 	}
 	for _, k := range s.kinds {
-		portions = append(portions, store.Portion{Table: k.table})
+		portions = append(portions, store.Portion{Table: k.table, Check: k.verify})
 		if k.mergedPortion.Table != nil {
 			portions = append(portions, k.mergedPortion)
 		}

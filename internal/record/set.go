@@ -44,34 +44,20 @@ func (s *Set) ListNamed(entity string) *index.Kind {
 	return nil
 }
 
-// Verify checks every table of the transaction's organization against its keys and its change log, and the parts that
-// the kinds share.
-func (s *Set) Verify(tx *store.Tx, report store.Report) error {
-	for _, k := range s.kinds {
-		if err := errors.Join(k.verify(tx, report), k.verifyTrash(tx, report)); err != nil {
-			return err
-		}
-	}
-	return errors.Join(trashJobs.Verify(tx, report), NewErasedAddresses().parts.Verify(tx, report))
-}
-
-// verify leaves out the keys of custom fields while a field is damaged, because they cannot be computed.
+// verify checks the records of the kind and its trash. It leaves out the keys of custom fields while a field is damaged, because
+// they cannot be computed.
 func (k *kind) verify(tx *store.Tx, report store.Report) error {
-	if k.merged != nil {
-		if err := k.merged.Verify(tx, report); err != nil {
-			return err
-		}
-	}
+	except := ""
 	if k.shape.HasCustom() {
 		fields, err := k.customs(tx, k.Entity)
 		if err != nil {
 			return err
 		}
 		if fields.Incomplete {
-			return k.table.VerifyExcept(tx, report, customKey)
+			except = customKey
 		}
 	}
-	return k.table.Verify(tx, report)
+	return errors.Join(k.table.VerifyExcept(tx, report, except), k.verifyTrash(tx, report))
 }
 
 // find returns the kind of an entity, or nil.

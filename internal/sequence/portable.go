@@ -7,7 +7,7 @@ import (
 	"prospector/store"
 )
 
-// Portions returns what exports of an organization take along.
+// Portions returns what the package has in the store of an organization.
 func (e *Engine) Portions() []store.Portion {
 	return []store.Portion{
 		{Table: e.sequences}, {Counter: e.stops}, {Parts: e.counters},

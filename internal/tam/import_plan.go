@@ -135,7 +135,7 @@ type memberKey struct {
 // newMemberKey returns the key of a stored member. Decoding the whole member would take much longer.
 func newMemberKey(isPerson bool, stored []byte) memberKey {
 	head, data, _ := bytes.Cut(stored, []byte(`,"data":`))
-	k := memberKey{isPerson: isPerson, source: shape.MemberText(string(head), "source_id")}
+	k := memberKey{isPerson: isPerson, source: shape.MemberText(string(head[1:]), "source_id")} // behind the flags
 	m := shape.NewMembers(string(data))
 	if !isPerson {
 		k.website = m.Text("website")

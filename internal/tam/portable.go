@@ -5,7 +5,7 @@ import (
 	"prospector/store"
 )
 
-// Portions returns what exports of an organization take along.
+// Portions returns what the package has in the store of an organization.
 func (t *Tables) Portions() []store.Portion {
 	const left = "Previews are prepared again"
 	return []store.Portion{

@@ -9,7 +9,7 @@ import (
 	"prospector/store"
 )
 
-// Portions returns what exports of an organization take along, besides the kinds.
+// Portions returns what the package has in the store of an organization, besides the kinds.
 func (w *Webhooks) Portions() []store.Portion {
 	const left = "deliveries belong to the installation that makes them"
 	waiting := store.Personal{Events: true} // counted by the data of the events
