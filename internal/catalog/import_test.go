@@ -309,7 +309,10 @@ func TestImportRefusals(t *testing.T) {
 // TestMerge checks that an update can change every field except the id, and that an empty update
 // changes nothing.
 func TestMerge(t *testing.T) {
-	checkMerge(t, Company{ID: "c1"}, Company.merge)
+	checkMerge(t, Company{ID: "c1"}, func(rec, in Company) Company {
+		merge(&rec, &in)
+		return rec
+	})
 	checkMerge(t, Person{ID: "p1"}, Person.merge)
 }
 
