@@ -95,7 +95,7 @@ func (h *house) read(fn func(tx *store.Tx) error) {
 func (h *house) verify() {
 	h.t.Helper()
 	h.read(func(tx *store.Tx) error {
-		return h.set.Verify(tx, func(_ bool, format string, args ...any) { h.t.Errorf(format, args...) })
+		return store.VerifyPortions(tx, func(_ bool, format string, args ...any) { h.t.Errorf(format, args...) }, h.set.Portions()...)
 	})
 }
 
