@@ -169,19 +169,27 @@ func (x *engineTx) saveCounters() error {
 		if c.isDamaged {
 			continue
 		}
-		body, err := json.Marshal(c, json.Deterministic(true))
-		if err != nil {
-			return err
-		}
-		x.engine.counters.Put(x.tx, id, 0, body)
-		if c.newcomers() == c.shown {
-			continue
-		}
-		if err := x.engine.outreach.SetNewcomers(x.tx, id, c.newcomers()); err != nil && !isUnreadable(err) {
+		if err := x.engine.writeCounters(x.tx, id, c); err != nil {
 			return err
 		}
 	}
 	clear(x.counters)
+	return nil
+}
+
+// writeCounters stores the counters of a campaign, and shows its newcomers there.
+func (e *Engine) writeCounters(tx *store.Tx, campaign uuid.UUID, c *campaignCounters) error {
+	body, err := json.Marshal(c, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	e.counters.Put(tx, campaign, 0, body)
+	if c.newcomers() == c.shown {
+		return nil
+	}
+	if err := e.outreach.SetNewcomers(tx, campaign, c.newcomers()); err != nil && !isUnreadable(err) {
+		return err
+	}
 	return nil
 }
 
@@ -213,12 +221,8 @@ func (e *Engine) verifyCounters(tx *store.Tx, report store.Report) error {
 			continue
 		}
 		if tx.Writable() {
-			body, err := json.Marshal(want, json.Deterministic(true))
-			if err != nil {
-				return err
-			}
-			e.counters.Put(tx, campaign, 0, body)
-			if err := e.outreach.SetNewcomers(tx, campaign, want.newcomers()); err != nil && !isUnreadable(err) {
+			want.shown = -1 // it may show any number
+			if err := e.writeCounters(tx, campaign, want); err != nil {
 				return err
 			}
 		}
@@ -229,6 +233,7 @@ func (e *Engine) verifyCounters(tx *store.Tx, report store.Report) error {
 
 // equal compares the totals.
 func (c *campaignCounters) equal(o *campaignCounters) bool {
-	return c.NotStarted == o.NotStarted && c.newcomers() == o.newcomers() && c.Captured == o.Captured && c.Active == o.Active && c.Completed == o.Completed && c.Stopped == o.Stopped &&
-		c.Sent == o.Sent && c.Failed == o.Failed && c.OpenTasks == o.OpenTasks
+	return c.NotStarted == o.NotStarted && c.newcomers() == o.newcomers() && c.Active == o.Active &&
+		c.Completed == o.Completed && c.Stopped == o.Stopped && c.Sent == o.Sent && c.Captured == o.Captured &&
+		c.Failed == o.Failed && c.OpenTasks == o.OpenTasks
 }

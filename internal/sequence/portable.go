@@ -20,18 +20,6 @@ func (e *Engine) Portions() []store.Portion {
 	}
 }
 
-// Payloads returns the types of the payloads of jobs, by kind.
-func (e *Engine) Payloads() map[string]func() any {
-	ids := func() any { return new(store.PackedIDs) }
-	return map[string]func() any{
-		advanceJob: nil, startAllJob: nil,
-		startJob: func() any { return new(startWork) }, stopJob: func() any { return new(stopWork) },
-		releaseJob: func() any { return new(releaseWork) }, retryJob: func() any { return new(retryWork) },
-		reopenJob: func() any { return new(reopenWork) }, judgeJob: func() any { return new(uuid.UUID) },
-		restartJob: ids, admitJob: ids,
-	}
-}
-
 // Steps returns the types of what the package adds to journals, by kind.
 func Steps() map[string]func() any {
 	return map[string]func() any{OwnershipStep: func() any { return new(ownership) }}
