@@ -67,7 +67,7 @@ var Resume = Operation[ResumeInput, ResumeResult]{
 		if err != nil {
 			return r, err
 		}
-		r.Campaigns, err = s.Sequences.ReleaseAll(ctx, orgs, sequence.ReleaseBody{
+		r.Campaigns, err = s.Sequences.ReleaseOrganizations(ctx, orgs, sequence.ReleaseBody{
 			Overdue: shape.Text(in.Overdue), Captured: shape.Text(in.Captured), Unknown: shape.Text(in.Unknown), DryRun: in.DryRun,
 		})
 		if err != nil || len(r.Needs()) > 0 || in.Org != "" {

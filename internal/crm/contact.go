@@ -64,9 +64,9 @@ func (c *CRM) contactRules() record.Rules[Contact] {
 			},
 		},
 		Trash: &record.TrashRules[Contact]{
-			SetsOf: func(tx *store.Tx, id uuid.UUID) ([]uuid.UUID, error) { return c.follower.AudiencesOf(tx, id) },
+			SetsOf: func(tx *store.Tx, id uuid.UUID) ([]uuid.UUID, error) { return c.audiences.AudiencesOf(tx, id) },
 			MayRestore: func(tx *store.Tx, id uuid.UUID, trashed, restored []byte, force bool) error {
-				return c.follower.ContactJoining(tx, id, IndirectChange{Before: [][]byte{trashed}, After: restored, SameTime: true, Force: force})
+				return c.audiences.ContactJoining(tx, id, IndirectChange{Before: [][]byte{trashed}, After: restored, SameTime: true, Force: force})
 			},
 			AfterRestore: func(tx *store.Tx, contact *Contact, audiences []uuid.UUID) error {
 				return c.follower.ContactRestored(tx, contact.ID, audiences)

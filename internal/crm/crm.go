@@ -1,7 +1,7 @@
 // Package crm owns the records that a sales team works with: accounts, contacts, opportunities,
 // tasks and meetings, their tags and custom fields, saved views of accounts, and the suppression
 // list. It knows nothing of the market, of campaigns or of HTTP: other features react to changes of
-// the kinds, and one is the Follower.
+// the kinds, one keeps the Audiences and one is the Follower.
 package crm
 
 import (
@@ -30,17 +30,26 @@ type CRM struct {
 	ContactDuplicates *Duplicates[Contact, duplicate.Contact]
 	AccountDuplicates *Duplicates[Account, duplicate.Account]
 
-	follower Follower
-	hosts    *address.Hosts
-	set      *record.Set
-	custom   *store.Derived[map[string]*filter.CustomFields]
+	audiences Audiences
+	follower  Follower
+	hosts     *address.Hosts
+	set       *record.Set
+	custom    *store.Derived[map[string]*filter.CustomFields]
+}
+
+// Audiences is the feature that keeps the audiences of contacts.
+type Audiences interface {
+	// AudiencesOf returns the audiences that a contact belongs to. Follower.ContactRestored gets them when the contact
+	// comes back from the trash.
+	AudiencesOf(tx *store.Tx, contact uuid.UUID) ([]uuid.UUID, error)
+	// ContactJoining is called when a contact has been merged with others or restored, with the records that it was
+	// before.
+	ContactJoining(tx *store.Tx, contact uuid.UUID, change IndirectChange) error
 }
 
 // Follower is the feature that writes to contacts. What it does runs in the transaction of the change, and an error undoes that.
 type Follower interface {
-	// AudiencesOf returns the audiences that a contact belongs to. ContactRestored gets them when the contact
-	// comes back from the trash.
-	AudiencesOf(tx *store.Tx, contact uuid.UUID) ([]uuid.UUID, error)
+	// ContactRestored is called when a contact comes back from the trash, with the audiences that it had.
 	ContactRestored(tx *store.Tx, contact uuid.UUID, audiences []uuid.UUID) error
 	// HasMessages reports whether a message to a contact with a later id than since went out, was captured or is in flight.
 	HasMessages(tx *store.Tx, contact, since uuid.UUID) (bool, error)
@@ -50,15 +59,15 @@ type Follower interface {
 	ContactsMerging(tx *store.Tx, into uuid.UUID, contacts []uuid.UUID) error
 	// ContactsMerged is called when contacts are merged into another, before that one gets its new values.
 	ContactsMerged(tx *store.Tx, into uuid.UUID, contacts []uuid.UUID) error
-	// ContactJoining is called when a contact has been merged with others or restored, with the records that it was
-	// before.
-	ContactJoining(tx *store.Tx, contact uuid.UUID, change IndirectChange) error
 	// AccountsMerged is called when accounts have been merged into another.
 	AccountsMerged(tx *store.Tx, accounts []uuid.UUID) error
 }
 
 // Follow lets f follow what happens to contacts. It must be called once, before any record changes.
 func (c *CRM) Follow(f Follower) { c.follower = f }
+
+// UseAudiences sets what keeps the audiences of contacts. It must be called once, before any record changes.
+func (c *CRM) UseAudiences(a Audiences) { c.audiences = a }
 
 // IndirectChange is a change of a contact that nobody made to the contact itself.
 type IndirectChange struct {

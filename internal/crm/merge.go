@@ -38,7 +38,7 @@ func (c *CRM) MergeContacts(tx *store.Tx, id uuid.UUID, body MergeBody) (store.D
 		return doc, err
 	}
 	change.After = doc.JSON
-	return doc, c.follower.ContactJoining(tx, id, change)
+	return doc, c.audiences.ContactJoining(tx, id, change)
 }
 
 // MergeAccounts merges accounts into the account id. References to them become references to the account.

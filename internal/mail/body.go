@@ -7,7 +7,8 @@ const maxBodyLine = 75
 
 // appendBody appends a text as quoted-printable (RFC 2045, section 6.7), terminated by a line end.
 // Every server can transport the result: long lines are broken, and non-printable characters are
-// escaped. A dot at the start of a line is escaped too, so that SMTP need not double it.
+// escaped. A dot at the start of a line is escaped too, so that SMTP need not double it, which mime/quotedprintable
+// does not do.
 func appendBody(b []byte, body string) []byte {
 	column := 0
 	for body != "" {

@@ -66,18 +66,10 @@ func phrase(name string) string {
 	if !strings.ContainsFunc(name, needsQuotes) && !strings.Contains(name, "  ") {
 		return name
 	}
-	var b strings.Builder
-	b.Grow(len(name) + 2)
-	b.WriteByte('"')
-	for i := range len(name) {
-		if name[i] == '"' || name[i] == '\\' {
-			b.WriteByte('\\')
-		}
-		b.WriteByte(name[i])
-	}
-	b.WriteByte('"')
-	return b.String()
+	return `"` + quoting.Replace(name) + `"`
 }
+
+var quoting = strings.NewReplacer(`"`, `\"`, `\`, `\\`)
 
 func needsQuotes(r rune) bool {
 	return r < utf8.RuneSelf && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" !#$%&'*+-/=?^_`{|}~", r)
@@ -128,7 +120,8 @@ func appendFolded(b []byte, s string) []byte {
 }
 
 // appendEncoded appends a text as encoded words (RFC 2047), each on a line of its own. No word ends
-// within a character.
+// within a character. mime.WordEncoder does not fold, leaves ASCII as it is, also what looks like an encoded word, and does not
+// escape what has a meaning in a name.
 func appendEncoded(b []byte, s string) []byte {
 	escape, opening := appendQ, openQ
 	if sizeQ(s) > base64.StdEncoding.EncodedLen(len(s)) {

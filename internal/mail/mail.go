@@ -35,26 +35,9 @@ const (
 	ServerUnavailable
 )
 
+// String returns the name of the status in metrics, which is older than the Go name.
 func (s Status) String() string {
-	switch s {
-	case Canceled:
-		return "withheld"
-	case Sent:
-		return "sent"
-	case Deferred:
-		return "later"
-	case Rejected:
-		return "refused"
-	case Bounced:
-		return "bounced"
-	case RecipientRejected:
-		return "recipient_refused"
-	case Unknown:
-		return "unknown"
-	case ServerUnavailable:
-		return "trouble"
-	}
-	return "no status"
+	return [...]string{"withheld", "sent", "later", "refused", "bounced", "recipient_refused", "unknown", "trouble"}[s]
 }
 
 // Result is the result of sending a message.

@@ -117,16 +117,11 @@ func (f *field) isPresent() bool {
 
 // bracketed returns ids as a header value.
 func bracketed(ids ...string) string {
-	var b strings.Builder
+	values := make([]string, len(ids))
 	for i, id := range ids {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteByte('<')
-		b.WriteString(address.WithASCIIDomain(id))
-		b.WriteByte('>')
+		values[i] = "<" + address.WithASCIIDomain(id) + ">"
 	}
-	return b.String()
+	return strings.Join(values, " ")
 }
 
 // Headers returns the headers by name for display: each on one line, names and subject decoded.

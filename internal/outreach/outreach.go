@@ -111,6 +111,7 @@ func New(st *store.Store, set *record.Set, id *identity.Identity, c *crm.CRM) *O
 	o.Campaigns = record.Add(set, o.campaignRules())
 	set.Losing = o.losing
 	id.Organizations.OnCheck(o.checkFooter)
+	c.UseAudiences(o)
 	c.Fields.OnCheck(o.checkField)
 	c.Fields.OnChange(o.fieldChanged)
 	return o

@@ -1,8 +1,6 @@
 package sequence
 
 import (
-	"context"
-
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
@@ -20,9 +18,6 @@ type AdmitBody struct {
 type Admitted struct {
 	Admitted int `json:"admitted" doc:"The number of people whose sequences start."`
 }
-
-// admitJob is the kind of job that admits many newcomers.
-const admitJob = "sequences.admit"
 
 // Admit starts the sequences of everybody in a campaign who awaits confirmation. If they are not as many as expected,
 // it fails with count_changed, and a campaign that has ended is refused with campaign_not_enrollable.
@@ -49,24 +44,11 @@ func (e *Engine) Admit(tx *store.Tx, campaign uuid.UUID, d record.Draft[AdmitBod
 		return result, fault.New(fault.CountChanged, "%d people await confirmation, not %d", len(ids), *body.Expect)
 	}
 	result.Admitted = len(ids)
-	if len(ids) > maxStopsPerChange {
-		_, err := tx.Enqueue(admitJob, tx.Now(), packIDs(ids...))
-		return result, err
-	}
-	return result, e.withEngine(tx, func(x *engineTx) error {
-		for _, id := range e.sequences.Readable(tx, ids) {
-			if err := x.startAgain(id, true); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return result, e.changeMany(tx, ids, (*engineTx).admit, admitJob, packIDs(ids...))
 }
 
-// runAdmitJob admits the newcomers of a job.
-func (e *Engine) runAdmitJob(ctx context.Context, job store.Job) error {
-	return e.drain(ctx, job, func(x *engineTx, id uuid.UUID) error { return x.startAgain(id, true) })
-}
+// admit starts a sequence that awaits confirmation.
+func (x *engineTx) admit(id uuid.UUID) error { return x.startAgain(id, true) }
 
 // awaitsConfirmation reports whether the sequence has not started because nobody has admitted its contact.
 func (s *Sequence) awaitsConfirmation() bool {

@@ -14,14 +14,6 @@ import (
 	"prospector/store"
 )
 
-// advanceJob is the kind of job that advances the sequences of an organization. It is due when the
-// first sequence is.
-const advanceJob = "sequences.advance"
-
-// maxPerTransaction is how many sequences one transaction changes, so other writers do not
-// wait noticeably.
-const maxPerTransaction = 500
-
 var engineActor = store.Actor{Operation: advanceJob}
 
 // advance does everything that is due in an organization, and reschedules its job to when something

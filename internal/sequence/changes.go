@@ -154,17 +154,10 @@ func (e *Engine) contactChanged(tx *store.Tx, before, after *crm.Contact) error 
 // showContact saves the sequences of a contact, which copies its name and address into them.
 func (e *Engine) showContact(tx *store.Tx, contact uuid.UUID) error {
 	ids, err := e.sequences.IDs(tx, byAnyContact, contact[:], 0)
-	if err != nil || len(ids) == 0 {
+	if err != nil {
 		return err
 	}
-	return e.withEngine(tx, func(x *engineTx) error {
-		for _, id := range e.sequences.Readable(tx, ids) {
-			if err := x.update(id, func(*sequenceRun) error { return nil }); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return e.updateEach(tx, ids, func(*sequenceRun) error { return nil })
 }
 
 // accountChanged looks again at steps that are held because a value is missing.
@@ -204,38 +197,20 @@ func (e *Engine) ContactDeleted(tx *store.Tx, contact uuid.UUID) error {
 		if err := e.awaitStopJobs(tx); err != nil {
 			return err
 		}
-		err := e.withEngine(tx, func(x *engineTx) error {
-			for _, id := range e.sequences.Readable(tx, ids) {
-				err := x.update(id, func(r *sequenceRun) error {
-					if !r.s.isOpen() {
-						return nil
-					}
-					return r.stop(StopContactDeleted)
-				})
-				if err != nil {
-					return err
-				}
-			}
+	}
+	err = e.updateEach(tx, ids, func(r *sequenceRun) error {
+		if !r.s.isOpen() {
 			return nil
-		})
-		if err != nil {
-			return err
 		}
+		return r.stop(StopContactDeleted)
+	})
+	if err != nil {
+		return err
 	}
 	if err := e.markContactDeleted(tx, contact, true); err != nil {
 		return err
 	}
 	return e.outreach.ForgetContact(tx, contact)
-}
-
-// AudiencesOf returns the audiences of a contact.
-func (e *Engine) AudiencesOf(tx *store.Tx, contact uuid.UUID) ([]uuid.UUID, error) {
-	return e.outreach.AudiencesOf(tx, contact)
-}
-
-// ContactJoining makes sure that a merged or restored contact joins no dynamic audience.
-func (e *Engine) ContactJoining(tx *store.Tx, contact uuid.UUID, change crm.IndirectChange) error {
-	return e.outreach.ContactJoining(tx, contact, change)
 }
 
 // ContactRestored brings a restored contact back into its audiences, and shows its sequences and messages as
@@ -252,11 +227,7 @@ func (e *Engine) ContactRestored(tx *store.Tx, contact uuid.UUID, audiences []uu
 
 // markContactDeleted marks the messages to a contact that was deleted, or restored.
 func (e *Engine) markContactDeleted(tx *store.Tx, contact uuid.UUID, deleted bool) error {
-	ids, err := e.messages.IDs(tx, ofContact, contact[:], 0)
-	if err != nil {
-		return err
-	}
-	return e.messages.Each(tx, ids, func(doc store.Doc[Message]) error {
+	return eachUnder(tx, e.messages, ofContact, contact[:], func(doc store.Doc[Message]) error {
 		rec := doc.Record
 		rec.ContactDeleted = deleted
 		_, err := e.messages.Update(tx, doc, rec, []string{"contact_deleted"})

@@ -30,11 +30,7 @@ func (e *Engine) TemplateToCorrect(tx *store.Tx, campaign uuid.UUID) (version ui
 	if version, err = e.outreach.TemplateVersion(tx, doc.Record.TemplateID.UUID); err != nil {
 		return 0, nil, err
 	}
-	ids, err := e.sequences.IDs(tx, byCampaign, campaign[:], 0)
-	if err != nil {
-		return 0, nil, err
-	}
-	err = e.sequences.Each(tx, ids, func(doc store.Doc[Sequence]) error {
+	err = eachUnder(tx, e.sequences, byCampaign, campaign[:], func(doc store.Doc[Sequence]) error {
 		if doc.Record.isActive() {
 			running = append(running, doc.ID)
 		}
@@ -63,19 +59,7 @@ func (e *Engine) CorrectTo(tx *store.Tx, id uuid.UUID, body shape.Value) (change
 // Correct brings a running sequence to a version of its template. It reports whether the sequence has changed, and
 // why it was kept as it is if what has happened in it does not fit. With dryRun it only says so.
 func (e *Engine) Correct(tx *store.Tx, id uuid.UUID, version uint32, dryRun bool) (changed bool, kept template.Obstacle, err error) {
-	if dryRun {
-		r, err := e.newEngineTx(tx).load(store.Doc[Sequence]{ID: id})
-		if err != nil {
-			return false, "", err
-		}
-		c, err := r.correction(version)
-		if c == nil || err != nil {
-			return false, "", err
-		}
-		kept = c.Obstacle()
-		return kept == "", kept, nil
-	}
-	err = e.withEngine(tx, func(x *engineTx) error {
+	correct := func(x *engineTx) error {
 		r, err := x.load(store.Doc[Sequence]{ID: id})
 		if err != nil {
 			return err
@@ -84,15 +68,20 @@ func (e *Engine) Correct(tx *store.Tx, id uuid.UUID, version uint32, dryRun bool
 		if c == nil || err != nil {
 			return err
 		}
-		if kept = c.Obstacle(); kept != "" {
+		kept = c.Obstacle()
+		if changed = kept == ""; !changed || dryRun {
 			return nil
 		}
-		changed = true
 		if err := r.correct(c, version); err != nil {
 			return err
 		}
 		return r.save()
-	})
+	}
+	if dryRun {
+		err = correct(e.newEngineTx(tx))
+	} else {
+		err = e.withEngine(tx, correct)
+	}
 	return changed, kept, err
 }
 

@@ -169,15 +169,7 @@ func (x *engineTx) saveCounters() error {
 		if c.isDamaged {
 			continue
 		}
-		body, err := json.Marshal(c, json.Deterministic(true))
-		if err != nil {
-			return err
-		}
-		x.engine.counters.Put(x.tx, id, 0, body)
-		if c.newcomers() == c.shown {
-			continue
-		}
-		if err := x.engine.outreach.SetNewcomers(x.tx, id, c.newcomers()); err != nil && !isUnreadable(err) {
+		if err := x.engine.writeCounters(x.tx, id, c); err != nil {
 			return err
 		}
 	}
@@ -185,9 +177,33 @@ func (x *engineTx) saveCounters() error {
 	return nil
 }
 
-// verifyCounters compares the stored counters with the sequences. In an Update it corrects them. While a
-// sequence is damaged, the counters cannot be compared.
+// writeCounters stores the counters of a campaign, and shows its newcomers there.
+func (e *Engine) writeCounters(tx *store.Tx, campaign uuid.UUID, c *campaignCounters) error {
+	body, err := json.Marshal(c, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	e.counters.Put(tx, campaign, 0, body)
+	if c.newcomers() == c.shown {
+		return nil
+	}
+	if err := e.outreach.SetNewcomers(tx, campaign, c.newcomers()); err != nil && !isUnreadable(err) {
+		return err
+	}
+	return nil
+}
+
+// verifyCounters checks the counters after it has written those again that are damaged or wrong.
 func (e *Engine) verifyCounters(tx *store.Tx, report store.Report) error {
+	if err := e.correctCounters(tx, report); err != nil {
+		return err
+	}
+	return e.counters.Verify(tx, report)
+}
+
+// correctCounters compares the stored counters with the sequences. In an Update it corrects them. While a
+// sequence is damaged, the counters cannot be compared.
+func (e *Engine) correctCounters(tx *store.Tx, report store.Report) error {
 	if e.sequences.HasDamaged(tx) {
 		return nil
 	}
@@ -213,12 +229,8 @@ func (e *Engine) verifyCounters(tx *store.Tx, report store.Report) error {
 			continue
 		}
 		if tx.Writable() {
-			body, err := json.Marshal(want, json.Deterministic(true))
-			if err != nil {
-				return err
-			}
-			e.counters.Put(tx, campaign, 0, body)
-			if err := e.outreach.SetNewcomers(tx, campaign, want.newcomers()); err != nil && !isUnreadable(err) {
+			want.shown = -1 // it may show any number
+			if err := e.writeCounters(tx, campaign, want); err != nil {
 				return err
 			}
 		}
@@ -229,6 +241,7 @@ func (e *Engine) verifyCounters(tx *store.Tx, report store.Report) error {
 
 // equal compares the totals.
 func (c *campaignCounters) equal(o *campaignCounters) bool {
-	return c.NotStarted == o.NotStarted && c.newcomers() == o.newcomers() && c.Captured == o.Captured && c.Active == o.Active && c.Completed == o.Completed && c.Stopped == o.Stopped &&
-		c.Sent == o.Sent && c.Failed == o.Failed && c.OpenTasks == o.OpenTasks
+	return c.NotStarted == o.NotStarted && c.newcomers() == o.newcomers() && c.Active == o.Active &&
+		c.Completed == o.Completed && c.Stopped == o.Stopped && c.Sent == o.Sent && c.Captured == o.Captured &&
+		c.Failed == o.Failed && c.OpenTasks == o.OpenTasks
 }

@@ -14,8 +14,24 @@
 //	batch.go       stores what begins and what has ended in an organization, in one transaction
 //	results.go     stores the results and continues the sequences
 //
-// backoff.go delays sending while the mail server has problems. recovery.go handles messages that
-// were in flight when the process died.
+// backoff.go delays sending while the mail server has problems.
+//
+// The other files:
+//
+//	the records                sequence.go, message.go
+//	one in a transaction       engine_tx.go, sequence_run.go (load, advance, save)
+//	what a step needs          spacing.go (its order), compose.go, task.go, sender.go (its slot), recipient.go
+//	what makes it wait         held_step.go, hold.go (its campaign), refusal.go, unknown.go
+//	changes of other features  changes.go, in their transactions
+//	jobs                       jobs.go (which there are), bulk.go (how they change many sequences)
+//	who gets a sequence        start.go, newcomers.go, enroll.go, admit.go
+//	what stops it              stop.go, stop_jobs.go
+//	what continues it          retry.go, restart.go, restart_many.go, reopen.go, release*.go
+//	what changes it            skip.go (and postpones), correct.go, merge.go, ownership.go, erase.go
+//	what is shown              explain.go, timeline.go, stats.go, counters.go, mail_status.go, event.go
+//	what is planned            simulate.go, forecast*.go, planned.go
+//	the service starts         starting.go (messages that were in flight), migrate.go (older stores)
+//	the rest                   clock*.go, unsubscribe.go, test_mail.go, portable.go
 package sequence
 
 import (
@@ -30,7 +46,6 @@ import (
 	"prospector/internal/crm"
 	"prospector/internal/identity"
 	"prospector/internal/outreach"
-	"prospector/internal/worker"
 	"prospector/store"
 )
 
@@ -52,7 +67,7 @@ type Engine struct {
 	counters   *store.Parts  // by campaign, see counters.go
 	ledgers    *store.Parts  // by sender, see sender.go
 	recipients *store.Parts  // by hash of the address: the last email to it, see recipient.go
-	parts      *store.Parts  // by organization, see org_jobs.go
+	parts      *store.Parts  // by organization, see jobs.go
 	stops      store.Counter // counts stopped sequences
 	newcomers  *store.Sets   // by change and audience: contacts who wait until the change has ended, see newcomers.go
 	changes    *store.Parts  // by change: what is known of it, see newcomers.go
@@ -127,7 +142,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err := e.readSecret(ctx); err != nil {
 		return err
 	}
-	return e.forEachOrganization(ctx, e.starting()...)
+	return e.startOrganizations(ctx)
 }
 
 // Wait returns when no message is in flight and all results are stored.
@@ -135,15 +150,6 @@ func (e *Engine) Wait() { e.dispatcher.running.Wait() }
 
 // Lists returns the lists of the package.
 func (e *Engine) Lists() []*index.Kind { return []*index.Kind{e.SequenceList, e.MessageList} }
-
-// Jobs returns the handlers of the package's jobs.
-func (e *Engine) Jobs() map[string]worker.Handler {
-	return map[string]worker.Handler{
-		advanceJob: e.advance, startJob: e.runStartJob, startAllJob: e.runStartAllJob, stopJob: e.runStopJob,
-		releaseJob: e.runReleaseJob, retryJob: e.runRetryJob, restartJob: e.runRestartJob,
-		reopenJob: e.runReopenJob, judgeJob: e.runJudgeJob, admitJob: e.runAdmitJob,
-	}
-}
 
 // Now returns the time that sequences follow, in a transaction.
 func (e *Engine) Now(tx *store.Tx) time.Time { return e.clock.now(tx) }
@@ -168,18 +174,11 @@ func (e *Engine) stopVersion(tx *store.Tx) uint64 {
 		tx.LastChange(e.crm.Suppressions.Table.Name()) + e.stops.Of(tx)
 }
 
-// Verify checks the tables of the transaction's organization, and the campaign counters against the
-// sequences.
-func (e *Engine) Verify(tx *store.Tx, report store.Report) error {
-	for _, verify := range []func(*store.Tx, store.Report) error{
-		e.sequences.Verify, e.messages.Verify,
-		e.verifyCounters, // writes damaged counters again
-		e.counters.Verify, e.ledgers.Verify, e.recipients.Verify, e.parts.Verify,
-		e.newcomers.Verify, e.changes.Verify,
-	} {
-		if err := verify(tx, report); err != nil {
-			return err
-		}
+// eachUnder calls visit for the records under a key, until it returns an error. It leaves out damaged records.
+func eachUnder[T any](tx *store.Tx, table *store.Table[T], key string, value []byte, visit func(store.Doc[T]) error) error {
+	ids, err := table.IDs(tx, key, value, 0)
+	if err != nil {
+		return err
 	}
-	return nil
+	return table.Each(tx, ids, visit)
 }

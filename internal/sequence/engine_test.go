@@ -346,7 +346,7 @@ func (p *engineFixture) verify() {
 	p.t.Helper()
 	err := p.app.Store.View(p.ID, func(tx *store.Tx) error {
 		report := func(_ bool, format string, args ...any) { p.t.Errorf(format, args...) }
-		return errors.Join(p.app.Outreach.Verify(tx, report), p.app.Sequences.Verify(tx, report))
+		return store.VerifyPortions(tx, report, append(p.app.Outreach.Portions(), p.app.Sequences.Portions()...)...)
 	})
 	if err != nil {
 		p.t.Error(err)

@@ -8,7 +8,6 @@ import (
 	"prospector/internal/address"
 	"prospector/internal/outreach"
 	"prospector/internal/record"
-	"prospector/internal/shape"
 	"prospector/store"
 )
 
@@ -73,36 +72,24 @@ func (x *engineTx) predictStart(c *outreach.Campaign, contact *outreach.Enrolled
 
 // predictBegin sets what begin will do with a sequence that has not started.
 func (r *sequenceRun) predictBegin(contact *outreach.EnrolledContact, claimed map[string]bool) error {
-	reason, err := r.stopReason()
+	hasBegun, mustNotBegin := r.campaign.HasBegun(), r.stopReason
+	if hasBegun {
+		r.s.state.Unconfirmed = false // enrolling confirms it
+		mustNotBegin = r.mustNotBegin
+	}
+	reason, err := mustNotBegin()
 	if err != nil {
 		return err
 	}
-	contact.Outcome, contact.Reason = outreach.EnrollNotStarted, shape.Text(reason)
-	if reason != "" || !r.campaign.HasBegun() {
-		return nil
-	}
-	version, err := r.x.currentVersion(r.campaign.TemplateID.UUID)
-	if err != nil {
-		return err
-	}
-	content, err := r.x.template(r.campaign.TemplateID.UUID, version)
-	if err != nil {
-		return err
-	}
-	if r.recipient.Email == "" && content.IsOnlyEmail() {
-		contact.Reason = StopNoAddress
-		return nil
-	}
-	claimedBy, err := r.claimAddress()
-	if err != nil {
-		return err
-	}
+	contact.Outcome, contact.Reason = outreach.EnrollNotStarted, reason
 	key := address.Key(r.recipient.Email)
-	if claimedBy.Valid || key != "" && claimed[key] {
+	switch {
+	case !hasBegun:
+	case reason == StopDuplicateAddress || reason == "" && key != "" && claimed[key]:
 		contact.Outcome, contact.Reason = outreach.EnrollStopped, StopDuplicateAddress
-		return nil
+	case reason == "":
+		claimed[key] = true
+		contact.Outcome = outreach.EnrollStarted
 	}
-	claimed[key] = true
-	contact.Outcome = outreach.EnrollStarted
 	return nil
 }

@@ -14,12 +14,8 @@ import (
 // EraseContact deletes the sequences and messages of a contact that was deleted, the Tasks that its sequences created, and
 // what is known of the last email to its addresses. The statistics of campaigns no longer count them.
 func (e *Engine) EraseContact(tx *store.Tx, contact uuid.UUID, addresses []string) error {
-	ids, err := e.sequences.IDs(tx, byAnyContact, contact[:], 0)
-	if err != nil {
-		return err
-	}
-	err = e.withEngine(tx, func(x *engineTx) error {
-		return e.sequences.Each(tx, ids, func(doc store.Doc[Sequence]) error {
+	err := e.withEngine(tx, func(x *engineTx) error {
+		return eachUnder(tx, e.sequences, byAnyContact, contact[:], func(doc store.Doc[Sequence]) error {
 			if err := x.count(&doc.Record, -1); err != nil {
 				return err
 			}
@@ -32,10 +28,7 @@ func (e *Engine) EraseContact(tx *store.Tx, contact uuid.UUID, addresses []strin
 	if err != nil {
 		return err
 	}
-	if ids, err = e.messages.IDs(tx, ofContact, contact[:], 0); err != nil {
-		return err
-	}
-	err = e.messages.Each(tx, ids, func(doc store.Doc[Message]) error {
+	err = eachUnder(tx, e.messages, ofContact, contact[:], func(doc store.Doc[Message]) error {
 		return e.messages.Delete(tx, doc)
 	})
 	for _, email := range addresses {

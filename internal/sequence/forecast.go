@@ -241,9 +241,7 @@ func (f *forecast) count(cal *planner.Calendar, campaign uuid.UUID, at time.Time
 	if at.Before(c.first) {
 		c.first = at
 	}
-	if at.After(c.last) {
-		c.last = at
-	}
+	c.last = later(c.last, at)
 	n := cal.DayNumber(at)
 	if n > lastDay {
 		return

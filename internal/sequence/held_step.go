@@ -102,7 +102,7 @@ func (e *Engine) recheckHeld(tx *store.Tx, by byte, id uuid.UUID) error {
 		}
 		return e.noteAccounts(tx, key)
 	}
-	ids, err := e.sequences.IDs(tx, byHeldStep, key, maxStopsPerChange+1)
+	ids, err := e.sequences.IDs(tx, byHeldStep, key, maxPerRequest+1)
 	if err != nil {
 		return err
 	}
@@ -113,19 +113,11 @@ func (e *Engine) recheckHeld(tx *store.Tx, by byte, id uuid.UUID) error {
 // change of the account is noticed.
 func (e *Engine) noteAccounts(tx *store.Tx, key []byte) error {
 	ids, err := e.sequences.IDs(tx, byHeldStep, key, 0)
-	if err != nil || len(ids) == 0 {
+	if err != nil {
 		return err
 	}
-	return e.withEngine(tx, func(x *engineTx) error {
-		for _, id := range e.sequences.Readable(tx, ids) {
-			err := x.update(id, func(r *sequenceRun) error {
-				r.s.state.Account = r.recipient.AccountID
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-		}
+	return e.updateEach(tx, ids, func(r *sequenceRun) error {
+		r.s.state.Account = r.recipient.AccountID
 		return nil
 	})
 }

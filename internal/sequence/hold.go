@@ -5,7 +5,6 @@ import (
 
 	"prospector/internal/fault"
 	"prospector/internal/outreach"
-	"prospector/internal/shape"
 )
 
 // hold holds a campaign, unless it was deleted.
@@ -59,30 +58,4 @@ func (x *engineTx) holdOfOutsiders() error {
 		}
 	}
 	return nil
-}
-
-// TransportName returns the name of what delivers the messages of a sender.
-func (e *Engine) TransportName(sender uuid.UUID) string {
-	if e.Options.Transport(sender) == nil {
-		return "outbox"
-	}
-	return "smtp"
-}
-
-// reopenStep lets a step that has ended wait again, at least as long as a request has postponed the sequence. It removes the
-// steps that were scheduled because it had ended, unless something has come of them.
-func (r *sequenceRun) reopenStep(i int) {
-	h := &r.s.History[i]
-	ended := h.At
-	h.Status, h.At = StepWaiting, shape.Time{}
-	r.s.state.Steps[i].Undecided, r.s.state.Steps[i].NotBefore = false, r.s.state.Postponed
-	r.s.Status, r.s.Reason = SequenceActive, ""
-	for j := len(r.s.History) - 1; j > i; j-- {
-		later := &r.s.History[j]
-		if later.Status == StepWaiting && !later.MessageID.Valid &&
-			!r.s.state.Steps[j].ScheduledAt.Std().Before(ended.Std()) {
-			r.s.History = append(r.s.History[:j:j], r.s.History[j+1:]...)
-			r.s.state.Steps = append(r.s.state.Steps[:j:j], r.s.state.Steps[j+1:]...)
-		}
-	}
 }

@@ -58,14 +58,7 @@ func (e *Engine) moveTo(tx *store.Tx, into uuid.UUID, contacts []uuid.UUID) erro
 	if err := e.awaitStopJobs(tx); err != nil {
 		return err
 	}
-	err = e.withEngine(tx, func(x *engineTx) error {
-		for _, id := range e.sequences.Readable(tx, sequences) {
-			if err := x.moveSequence(id, into); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	err = e.changeEach(tx, sequences, func(x *engineTx, id uuid.UUID) error { return x.moveSequence(id, into) })
 	if err != nil {
 		return err
 	}
@@ -156,7 +149,7 @@ func (s *Sequence) isFurtherThan(other *Sequence) bool {
 		return a > b
 	}
 	happened := []StepStatus{StepSent, StepCaptured, StepDone, StepUnknown, StepFailed, StepTaskOpen}
-	if a, b := s.countSteps(happened), other.countSteps(happened); a != b {
+	if a, b := s.countSteps(happened...), other.countSteps(happened...); a != b {
 		return a > b
 	}
 	return s.Status == SequenceActive && !other.isActive()
@@ -164,20 +157,5 @@ func (s *Sequence) isFurtherThan(other *Sequence) bool {
 
 // reached counts the steps that have happened, or happen now.
 func (s *Sequence) reached() int {
-	n := s.countSteps([]StepStatus{StepSent, StepCaptured, StepDone, StepUnknown})
-	for i := range s.History {
-		if s.inFlight(i) {
-			n++
-		}
-	}
-	return n
-}
-
-func (s *Sequence) countSteps(statuses []StepStatus) (n int) {
-	for i := range s.History {
-		if slices.Contains(statuses, s.History[i].Status) {
-			n++
-		}
-	}
-	return n
+	return s.countSteps(StepSent, StepCaptured, StepDone, StepUnknown) + len(s.stepsWhere(s.inFlight))
 }

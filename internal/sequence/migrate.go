@@ -30,12 +30,16 @@ func (e *Engine) migrateOrganization(ctx context.Context, org uuid.UUID) error {
 		return err
 	}
 	job := store.Job{Org: org, Kind: "serve"}
-	return e.forEach(ctx, job, ids, (*engineTx).migrateSequence, func(tx *store.Tx, _ uuid.UUID) error {
-		if err := e.migrateCampaigns(tx); err != nil {
-			return err
-		}
-		e.parts.Put(tx, org, editionPart, []byte{2})
-		return nil
+	return e.runSweep(ctx, job, sweep{
+		find:   func(*store.Tx) ([]uuid.UUID, error) { return ids, nil },
+		change: (*engineTx).migrateSequence,
+		end: func(tx *store.Tx, _ uuid.UUID) error {
+			if err := e.migrateCampaigns(tx); err != nil {
+				return err
+			}
+			e.parts.Put(tx, org, editionPart, []byte{2})
+			return nil
+		},
 	})
 }
 

@@ -31,9 +31,6 @@ const (
 	peoplePerNewcomer = 5
 )
 
-// judgeJob is the kind of job that judges the newcomers of a change.
-const judgeJob = "sequences.judge"
-
 // judgeDelay is when a change that has not ended is looked at again. Its end does not wait for that: see ChangeEnded.
 const judgeDelay = time.Minute
 
@@ -138,11 +135,7 @@ func (e *Engine) Finish(tx *store.Tx) error {
 
 // runJudgeJob judges the newcomers of a change that has ended. It is safe to run twice, and with another one of the
 // same change.
-func (e *Engine) runJudgeJob(ctx context.Context, job store.Job) error {
-	var id uuid.UUID
-	if err := json.Unmarshal(job.Payload, &id); err != nil {
-		return err
-	}
+func (e *Engine) runJudgeJob(ctx context.Context, job store.Job, id uuid.UUID) error {
 	decided, err := e.decide(ctx, job, id)
 	for err == nil && decided {
 		err = e.store.Update(ctx, job.Org, store.Actor{Operation: judgeJob}, func(tx *store.Tx) (err error) {

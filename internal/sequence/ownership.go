@@ -64,11 +64,7 @@ func (e *Engine) ContactsMerging(tx *store.Tx, into uuid.UUID, contacts []uuid.U
 func (e *Engine) ownershipOf(tx *store.Tx, contacts []uuid.UUID) (o ownership, err error) {
 	o.Contacts = contacts
 	for _, contact := range contacts {
-		ids, err := e.sequences.IDs(tx, byAnyContact, contact[:], 0)
-		if err != nil {
-			return o, err
-		}
-		err = e.sequences.Each(tx, e.sequences.Readable(tx, ids), func(doc store.Doc[Sequence]) error {
+		err := eachUnder(tx, e.sequences, byAnyContact, contact[:], func(doc store.Doc[Sequence]) error {
 			s := &doc.Record
 			o.Sequences = append(o.Sequences, ownedSequence{doc.ID, contact, s.state.Superseded, s.state.Addresses})
 			return nil
@@ -76,7 +72,8 @@ func (e *Engine) ownershipOf(tx *store.Tx, contacts []uuid.UUID) (o ownership, e
 		if err != nil {
 			return o, err
 		}
-		if ids, err = e.messages.IDs(tx, ofContact, contact[:], 0); err != nil {
+		ids, err := e.messages.IDs(tx, ofContact, contact[:], 0)
+		if err != nil {
 			return o, err
 		}
 		for _, id := range ids {
@@ -212,11 +209,8 @@ func (e *Engine) giveTaskBack(tx *store.Tx, task uuid.NullUUID, from, to uuid.UU
 		return nil
 	}
 	doc, err := e.crm.Tasks.Get(tx, task.UUID)
-	if store.IsDamagedRecord(err) {
-		return nil
-	}
 	if err != nil || doc.Record.ContactID.UUID != from {
-		return err
+		return store.ExceptDamaged(err)
 	}
 	rec := doc.Record
 	rec.ContactID = uuid.NullUUID{UUID: to, Valid: true}
@@ -253,11 +247,7 @@ func (e *Engine) giveMessagesBack(tx *store.Tx, o, now *ownership, owners map[uu
 
 // HasMessages reports whether a message to a contact with a later id than since went out, was captured or is in flight.
 func (e *Engine) HasMessages(tx *store.Tx, contact, since uuid.UUID) (has bool, err error) {
-	ids, err := e.messages.IDs(tx, ofContact, contact[:], 0)
-	if err != nil {
-		return false, err
-	}
-	err = e.messages.Each(tx, ids, func(doc store.Doc[Message]) error {
+	err = eachUnder(tx, e.messages, ofContact, contact[:], func(doc store.Doc[Message]) error {
 		has = has || doc.Record.Status != MessageFailed && store.CompareIDs(doc.ID, since) > 0
 		return nil
 	})
@@ -266,11 +256,7 @@ func (e *Engine) HasMessages(tx *store.Tx, contact, since uuid.UUID) (has bool, 
 
 // IsRunning reports whether a contact is in a running sequence.
 func (e *Engine) IsRunning(tx *store.Tx, contact uuid.UUID) (running bool, err error) {
-	ids, err := e.sequences.IDs(tx, byAnyContact, contact[:], 0)
-	if err != nil {
-		return false, err
-	}
-	err = e.sequences.Each(tx, e.sequences.Readable(tx, ids), func(doc store.Doc[Sequence]) error {
+	err = eachUnder(tx, e.sequences, byAnyContact, contact[:], func(doc store.Doc[Sequence]) error {
 		running = running || doc.Record.isActive()
 		return nil
 	})

@@ -10,25 +10,13 @@ import (
 // Portions returns what the package has in the store of an organization.
 func (e *Engine) Portions() []store.Portion {
 	return []store.Portion{
-		{Table: e.sequences}, {Counter: e.stops}, {Parts: e.counters},
+		{Table: e.sequences}, {Counter: e.stops}, {Parts: e.counters, Check: e.verifyCounters},
 		// A message may be there under its other id. The id of its header is unique in the installation.
 		{Table: e.messages, DropKey: func(rec any) { rec.(*Message).state.HeaderID = "" }},
 		{Parts: e.ledgers, Rename: renameLedger}, {Parts: e.recipients, Rename: renameRecipient},
 		{Parts: e.parts, Rename: renameJobs},
 		{Parts: e.changes, Rename: store.RenameJSON[change]()},
 		{Sets: e.newcomers, Pairs: e.changesAndAudiences, Owner: func(pair [2]uuid.UUID) uuid.UUID { return newcomersOf(pair[0], pair[1]) }},
-	}
-}
-
-// Payloads returns the types of the payloads of jobs, by kind.
-func (e *Engine) Payloads() map[string]func() any {
-	ids := func() any { return new(store.PackedIDs) }
-	return map[string]func() any{
-		advanceJob: nil, startAllJob: nil,
-		startJob: func() any { return new(startWork) }, stopJob: func() any { return new(stopWork) },
-		releaseJob: func() any { return new(releaseWork) }, retryJob: func() any { return new(retryWork) },
-		reopenJob: func() any { return new(reopenWork) }, judgeJob: func() any { return new(uuid.UUID) },
-		restartJob: ids, admitJob: ids,
 	}
 }
 

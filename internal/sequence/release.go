@@ -2,7 +2,6 @@ package sequence
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/google/uuid"
@@ -34,7 +33,7 @@ type Released struct {
 	ReleaseCounts
 	Campaigns []CampaignCounts `json:"campaigns" doc:"What happens in each campaign that is released, the oldest first."`
 
-	figures releaseFigures
+	open openDecisions
 }
 
 // ReleaseCounts are what a release does.
@@ -52,9 +51,6 @@ type CampaignCounts struct {
 	ReleaseCounts
 }
 
-// releaseJob is the kind of job that applies a release to the sequences of a campaign.
-const releaseJob = "sequences.release"
-
 // releaseWork is what a release job applies.
 type releaseWork struct {
 	Campaign      uuid.UUID
@@ -68,10 +64,11 @@ type releaseWork struct {
 // to the sequences.
 func (e *Engine) Release(tx *store.Tx, id uuid.UUID, d record.Draft[ReleaseBody]) (out Released, err error) {
 	body, p := d.Open()
-	return e.releaseCampaign(tx, id, body, p)
+	return e.releaseIfDecided(tx, id, body, p)
 }
 
-func (e *Engine) releaseCampaign(
+// releaseIfDecided releases a held campaign with a body of which the problems p are known. It fails if the body lacks a decision.
+func (e *Engine) releaseIfDecided(
 	tx *store.Tx, id uuid.UUID, body ReleaseBody, p fault.Problems,
 ) (out Released, err error) {
 	doc, err := e.outreach.Campaigns.Get(tx, id)
@@ -91,17 +88,17 @@ func (e *Engine) releaseCampaign(
 		}
 	}
 	for i := range campaigns {
-		if err := out.count(e, tx, &campaigns[i], body); err != nil {
+		if err := out.add(e, tx, &campaigns[i], body); err != nil {
 			return out, err
 		}
 	}
-	e.askForDecisions(&p, &doc.Record, body, out.figures)
+	e.askForDecisions(&p, &doc.Record, body, out.open)
 	if err := p.Err(); err != nil {
 		return out, err
 	}
 	if !body.DryRun {
 		for i := range campaigns {
-			if err := e.release(tx, &campaigns[i], body); err != nil {
+			if err := e.enqueueRelease(tx, &campaigns[i], body); err != nil {
 				return out, err
 			}
 		}
@@ -113,26 +110,26 @@ func (e *Engine) releaseCampaign(
 	return out, nil
 }
 
-// count adds what the release of a campaign does. It fails if the campaign cannot be released.
-func (out *Released) count(e *Engine, tx *store.Tx, c *outreach.Campaign, body ReleaseBody) error {
+// add adds what the release of a campaign does. It fails if the campaign cannot be released.
+func (out *Released) add(e *Engine, tx *store.Tx, c *outreach.Campaign, body ReleaseBody) error {
 	if err := e.checkReleasable(tx, c); err != nil {
 		return err
 	}
 	if c.IsReopening() { // its figures are not known before its sequences continue
 		return fault.New(fault.CampaignHeld, "the campaign %q is being reopened: try again in a moment", c.Name)
 	}
-	f, err := e.releaseFigures(tx, c, body)
+	open, err := e.countOpenDecisions(tx, c, body)
 	if err != nil {
 		return err
 	}
-	out.figures.add(f)
-	out.ReleaseCounts = out.figures.result(body)
-	out.Campaigns = append(out.Campaigns, CampaignCounts{ID: c.ID, Name: string(c.Name), ReleaseCounts: f.result(body)})
+	out.open.add(open)
+	out.ReleaseCounts = out.open.result(body)
+	out.Campaigns = append(out.Campaigns, CampaignCounts{ID: c.ID, Name: string(c.Name), ReleaseCounts: open.result(body)})
 	return nil
 }
 
 // askForDecisions adds a problem for each decision that the release of campaigns lacks, which are held like this one.
-func (e *Engine) askForDecisions(p *fault.Problems, c *outreach.Campaign, body ReleaseBody, f releaseFigures) {
+func (e *Engine) askForDecisions(p *fault.Problems, c *outreach.Campaign, body ReleaseBody, f openDecisions) {
 	if f.overdue > 0 && body.Overdue == "" && (body.Captured != capturedRestart || f.overdueKept > 0) {
 		p.Invalid("overdue", "required, because %d steps are overdue: send or skip", f.overdue)
 	}
@@ -164,7 +161,8 @@ func (e *Engine) checkReleasable(tx *store.Tx, c *outreach.Campaign) error {
 	return fault.New(fault.CampaignHeld, "the owner of the campaign cannot send: %s: choose another owner", problem)
 }
 
-func (e *Engine) release(tx *store.Tx, c *outreach.Campaign, body ReleaseBody) error {
+// enqueueRelease releases a campaign. A job then applies what was decided to its sequences.
+func (e *Engine) enqueueRelease(tx *store.Tx, c *outreach.Campaign, body ReleaseBody) error {
 	if c.Held.Reason == outreach.HeldSenderRefused {
 		if err := e.resumeSender(tx, c.OwnerID.UUID); err != nil {
 			return err
@@ -180,50 +178,44 @@ func (e *Engine) release(tx *store.Tx, c *outreach.Campaign, body ReleaseBody) e
 	return err
 }
 
-func (e *Engine) runReleaseJob(ctx context.Context, job store.Job) error {
-	var work releaseWork
-	if err := json.Unmarshal(job.Payload, &work); err != nil {
-		return err
-	}
-	var ids []uuid.UUID
-	err := e.store.View(job.Org, func(tx *store.Tx) error {
-		s, err := e.sequencesToRelease(tx, work.Campaign, work.Before.Std())
-		ids = s.captured
-		if work.Skip {
-			ids = append(ids, s.overdue...)
-		}
-		if work.Unknown != "" {
-			ids = append(ids, s.unknown...)
-		}
-		slices.SortFunc(ids, store.CompareIDs)
-		ids = slices.Compact(ids) // what begins again must not be skipped
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return e.forEach(ctx, job, ids, func(x *engineTx, id uuid.UUID) error {
-		return x.update(id, func(r *sequenceRun) error { return r.release(work) })
-	}, func(tx *store.Tx, job uuid.UUID) error {
-		err := e.outreach.EndRelease(tx, work.Campaign)
-		if err != nil && fault.CodeOf(err) != fault.NotFound {
-			return err
-		}
-		if err := e.advanceNow(tx); err != nil {
-			return err
-		}
-		return tx.Done(job)
+func (e *Engine) runReleaseJob(ctx context.Context, job store.Job, work releaseWork) error {
+	return e.runSweep(ctx, job, sweep{
+		find: func(tx *store.Tx) ([]uuid.UUID, error) {
+			s, err := e.sequencesToRelease(tx, work.Campaign, work.Before.Std())
+			ids := s.captured
+			if work.Skip {
+				ids = append(ids, s.overdue...)
+			}
+			if work.Unknown != "" {
+				ids = append(ids, s.unknown...)
+			}
+			slices.SortFunc(ids, store.CompareIDs)
+			return slices.Compact(ids), err // what begins again must not be skipped
+		},
+		change: func(x *engineTx, id uuid.UUID) error {
+			return x.update(id, func(r *sequenceRun) error { return r.applyRelease(work) })
+		},
+		end: func(tx *store.Tx, job uuid.UUID) error {
+			err := e.outreach.EndRelease(tx, work.Campaign)
+			if err != nil && fault.CodeOf(err) != fault.NotFound {
+				return err
+			}
+			if err := e.advanceNow(tx); err != nil {
+				return err
+			}
+			return tx.Done(job)
+		},
 	})
 }
 
-// release applies a release to the sequence. It is idempotent.
-func (r *sequenceRun) release(work releaseWork) error {
+// applyRelease applies a release to the sequence. It is idempotent.
+func (r *sequenceRun) applyRelease(work releaseWork) error {
 	if err := r.decideUnknown(work); err != nil {
 		return err
 	}
 	if r.s.canRestart() {
 		if work.Restart {
-			return r.restart()
+			return r.restartCaptured()
 		}
 		r.s.state.Thread.Restart() // nobody has received what the next email would reply to
 	}
@@ -235,21 +227,19 @@ func (r *sequenceRun) release(work releaseWork) error {
 	}
 	const reason = "overdue when the campaign was released"
 	for _, i := range r.s.overdueSteps(work.Before.Std()) {
-		if r.s.History[i].MessageID.Valid {
-			if err := r.failMessage(i, reason); err != nil {
-				return err
-			}
+		if err := r.skipStep(i, reason); err != nil {
+			return err
 		}
-		r.finishStep(i, StepSkipped, reason)
 	}
 	return r.advance()
 }
 
-// restart begins the sequence again. What it did before stays in the outbox and in the Tasks. If the
+// restartCaptured begins a sequence with captured messages again. What it did before stays in the outbox and in the Tasks. If the
 // recipient may have received emails, only the captured steps are repeated.
-func (r *sequenceRun) restart() error {
+func (r *sequenceRun) restartCaptured() error {
 	if r.s.hasStep(StepSent, StepUnknown) {
-		return r.repeatCaptured()
+		r.reopenEmails(r.s.capturedSteps(), "; sent again, because it was captured", shape.Time{})
+		return r.advance()
 	}
 	for i := range r.s.History {
 		switch h := &r.s.History[i]; {
@@ -262,10 +252,4 @@ func (r *sequenceRun) restart() error {
 		}
 	}
 	return r.repeat()
-}
-
-// repeatCaptured lets the captured steps wait again.
-func (r *sequenceRun) repeatCaptured() error {
-	r.reopenEmails(r.s.capturedSteps(), "; sent again, because it was captured", shape.Time{})
-	return r.advance()
 }

@@ -2,7 +2,6 @@ package sequence
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/google/uuid"
 
@@ -10,9 +9,6 @@ import (
 	"prospector/internal/record"
 	"prospector/store"
 )
-
-// reopenJob is the kind of job that lets the sequences of a reopened campaign continue.
-const reopenJob = "sequences.reopen"
 
 type reopenWork struct {
 	Campaign uuid.UUID
@@ -40,31 +36,22 @@ func (e *Engine) Reopen(
 	return e.outreach.Campaigns.Get(tx, id)
 }
 
-func (e *Engine) runReopenJob(ctx context.Context, job store.Job) error {
-	var work reopenWork
-	if err := json.Unmarshal(job.Payload, &work); err != nil {
-		return err
-	}
-	campaign := startWork{Campaign: uuid.NullUUID{UUID: work.Campaign, Valid: true}}
-	var contacts []uuid.UUID
-	err := e.store.View(job.Org, func(tx *store.Tx) (err error) {
-		contacts, err = e.contactsToStart(tx, campaign)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return e.forEach(ctx, job, contacts, func(x *engineTx, contact uuid.UUID) error {
-		return x.rejoin(work.Campaign, contact)
-	}, func(tx *store.Tx, job uuid.UUID) error {
-		err := e.outreach.EndReopen(tx, work.Campaign, job)
-		if err != nil && !isUnreadable(err) {
-			return err
-		}
-		if err := e.advanceNow(tx); err != nil {
-			return err
-		}
-		return tx.Done(job)
+func (e *Engine) runReopenJob(ctx context.Context, job store.Job, work reopenWork) error {
+	return e.runSweep(ctx, job, sweep{
+		find: func(tx *store.Tx) ([]uuid.UUID, error) {
+			return e.contactsToStart(tx, startWork{Campaign: uuid.NullUUID{UUID: work.Campaign, Valid: true}})
+		},
+		change: func(x *engineTx, contact uuid.UUID) error { return x.rejoin(work.Campaign, contact) },
+		end: func(tx *store.Tx, job uuid.UUID) error {
+			err := e.outreach.EndReopen(tx, work.Campaign, job)
+			if err != nil && !isUnreadable(err) {
+				return err
+			}
+			if err := e.advanceNow(tx); err != nil {
+				return err
+			}
+			return tx.Done(job)
+		},
 	})
 }
 

@@ -121,17 +121,15 @@ func (r *sequenceRun) checkRestart(fromStart bool) error {
 func (s *Sequence) repeats(fromStart bool) int {
 	n := s.state.Earlier.Sent + s.state.Earlier.Unknown
 	if fromStart {
-		n += s.countSteps([]StepStatus{StepSent, StepUnknown})
+		n += s.countSteps(StepSent, StepUnknown)
 	}
 	return n
 }
 
 // checkNoneInFlight fails while a message of the sequence is being sent.
 func (r *sequenceRun) checkNoneInFlight() error {
-	for i := range r.s.History {
-		if r.s.inFlight(i) {
-			return r.s.errInFlight(i)
-		}
+	if steps := r.s.stepsWhere(r.s.inFlight); len(steps) > 0 {
+		return r.s.errInFlight(steps[0])
 	}
 	return nil
 }
@@ -182,21 +180,14 @@ func (r *sequenceRun) resume(failed []int) error {
 
 // failedSinceLastEmail returns the positions of the emails that have failed since the last one that the
 // contact may have got.
-func (s *Sequence) failedSinceLastEmail() (failed []int) {
-	for i := range s.History {
+func (s *Sequence) failedSinceLastEmail() []int {
+	return s.stepsWhere(func(i int) bool {
 		h := &s.History[i]
-		if h.Type != template.AutoEmail || h.Status != StepFailed {
-			continue
-		}
-		isSuperseded := slices.ContainsFunc(s.History, func(o HistoryStep) bool {
+		return h.Type == template.AutoEmail && h.Status == StepFailed && !slices.ContainsFunc(s.History, func(o HistoryStep) bool {
 			return o.Type == template.AutoEmail && (o.Status == StepSent || o.Status == StepCaptured || o.Status == StepUnknown) &&
 				!o.At.Std().Before(h.At.Std())
 		})
-		if !isSuperseded {
-			failed = append(failed, i)
-		}
-	}
-	return failed
+	})
 }
 
 // reopenTask opens the canceled Task of a step again. If the Task was deleted the step makes another one, and
@@ -205,14 +196,13 @@ func (r *sequenceRun) reopenTask(i int) error {
 	h := &r.s.History[i]
 	tasks := r.x.engine.crm.Tasks
 	doc, err := tasks.Get(r.x.tx, h.TaskID.UUID)
-	if isUnreadable(err) {
+	switch {
+	case isUnreadable(err):
 		h.TaskID = uuid.NullUUID{}
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return err
-	}
-	if doc.Record.Status == crm.TaskCompleted {
+	case doc.Record.Status == crm.TaskCompleted:
 		r.finishStep(i, StepDone, "")
 		return nil
 	}

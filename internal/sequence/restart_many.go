@@ -2,7 +2,6 @@ package sequence
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/google/uuid"
@@ -33,9 +32,6 @@ type RestartPlan struct {
 	sequences []uuid.UUID
 }
 
-// restartJob is the kind of job that restarts many sequences.
-const restartJob = "sequences.restart"
-
 // AwaitStops waits until everything that stops sequences of an organization has done so.
 func (e *Engine) AwaitStops(ctx context.Context, org uuid.UUID) error {
 	return e.runPendingStopJobs(ctx, org)
@@ -64,20 +60,14 @@ func (e *Engine) PlanRestart(tx *store.Tx, campaign uuid.UUID, ids []uuid.UUID) 
 		if r.s.CampaignID != campaign {
 			continue
 		}
-		var refused *fault.Error
-		switch err := r.checkRestart(false); {
-		case err == nil && r.s.state.Replied:
-			plan.Kept[string(StopReplied)]++
-		case err == nil && r.s.repeats(false) > 0:
-			plan.Kept["repeat"]++
-		case err == nil:
-			plan.sequences = append(plan.sequences, id)
-		case errors.As(err, &refused) && len(refused.Details) > 0:
-			plan.Kept[refused.Details[0].Message]++
-		case store.IsDamagedRecord(err):
-			plan.Kept["damaged"]++
-		default:
+		kept, err := r.whyKept()
+		switch {
+		case err != nil:
 			return plan, err
+		case kept != "":
+			plan.Kept[kept]++
+		default:
+			plan.sequences = append(plan.sequences, id)
 		}
 	}
 	plan.Restarted.Restarted = len(plan.sequences)
@@ -89,18 +79,27 @@ func (e *Engine) RestartMany(tx *store.Tx, plan RestartPlan) (Restarted, error) 
 	if err := e.awaitStopJobs(tx); err != nil {
 		return plan.Restarted, err
 	}
-	if len(plan.sequences) > maxStopsPerChange {
-		_, err := tx.Enqueue(restartJob, tx.Now(), packIDs(plan.sequences...))
-		return plan.Restarted, err
+	ids := plan.sequences
+	return plan.Restarted, e.changeMany(tx, ids, (*engineTx).resumeIfPossible, restartJob, packIDs(ids...))
+}
+
+// whyKept returns why a restart of many sequences leaves this one as it is, or "".
+func (r *sequenceRun) whyKept() (string, error) {
+	err := r.checkRestart(false)
+	refused, isRefused := errors.AsType[*fault.Error](err)
+	switch {
+	case isRefused && len(refused.Details) > 0:
+		return refused.Details[0].Message, nil
+	case isRefused: // the campaign has ended
+		return string(refused.Code), nil
+	case err != nil:
+		return "", err
+	case r.s.state.Replied:
+		return string(StopReplied), nil
+	case r.s.repeats(false) > 0:
+		return "repeat", nil
 	}
-	return plan.Restarted, e.withEngine(tx, func(x *engineTx) error {
-		for _, id := range plan.sequences {
-			if err := x.resumeIfPossible(id); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return "", nil
 }
 
 // resumeIfPossible resumes a stopped sequence, unless it cannot be restarted.
@@ -109,51 +108,12 @@ func (x *engineTx) resumeIfPossible(id uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	var refused *fault.Error
-	if err := r.checkRestart(false); errors.As(err, &refused) || err == nil && r.s.state.Replied {
-		return nil
-	} else if err != nil {
+	if kept, err := r.whyKept(); kept != "" || err != nil {
 		return err
-	}
-	if r.s.repeats(false) > 0 {
-		return nil
 	}
 	r.s.state.Unconfirmed = false
 	if err := r.resume(r.s.failedSinceLastEmail()); err != nil {
 		return err
 	}
 	return r.save()
-}
-
-// runRestartJob restarts the sequences of a job.
-func (e *Engine) runRestartJob(ctx context.Context, job store.Job) error {
-	return e.drain(ctx, job, (*engineTx).resumeIfPossible)
-}
-
-// drain calls do for the first sequences of a job and leaves the others to another one, in the same
-// transaction. After a crash nothing is repeated for a sequence that somebody has changed since.
-func (e *Engine) drain(ctx context.Context, job store.Job, do func(*engineTx, uuid.UUID) error) error {
-	var packed []byte
-	if err := json.Unmarshal(job.Payload, &packed); err != nil {
-		return err
-	}
-	ids := unpackIDs(packed)
-	n := min(len(ids), maxPerTransaction)
-	return e.store.Update(ctx, job.Org, store.Actor{Operation: job.Kind}, func(tx *store.Tx) error {
-		err := e.withEngine(tx, func(x *engineTx) error {
-			for _, id := range ids[:n] {
-				if err := do(x, id); err != nil && !isUnreadable(err) { // the others go on
-					return err
-				}
-			}
-			return nil
-		})
-		if err == nil && n < len(ids) {
-			_, err = tx.Enqueue(job.Kind, tx.Now(), packIDs(ids[n:]...))
-		}
-		if err != nil {
-			return err
-		}
-		return tx.Done(job.ID)
-	})
 }

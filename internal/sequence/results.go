@@ -46,7 +46,8 @@ func (x *engineTx) storeResult(doc store.Doc[Message], res result) error {
 	err := x.updateKnown(res.sequence, func(r *sequenceRun) (err error) {
 		if r.campaign != nil {
 			// The campaign may have got another sender since.
-			if from, err = x.sender(cmp.Or(res.sender, r.campaign.OwnerID.UUID)); err != nil && !store.IsDamagedRecord(err) {
+			from, err = x.sender(cmp.Or(res.sender, r.campaign.OwnerID.UUID))
+			if err := store.ExceptDamaged(err); err != nil {
 				return err
 			}
 		}
@@ -139,15 +140,17 @@ func (r *sequenceRun) nextRetry(m *Message) time.Time {
 
 // failMessage marks a message that was to be sent or retried as failed, because its step ends.
 func (r *sequenceRun) failMessage(i int, reason string) error {
+	return r.endMessage(i, MessageFailed, reason)
+}
+
+// endMessage sets the final status of the message of a step. A damaged message is not sent either.
+func (r *sequenceRun) endMessage(i int, status MessageStatus, reason string) error {
 	doc, err := r.x.engine.messages.Get(r.x.tx, r.s.History[i].MessageID.UUID)
-	if store.IsDamagedRecord(err) {
-		return nil // it is not sent either
-	}
 	if err != nil {
-		return err
+		return store.ExceptDamaged(err)
 	}
 	m := doc.Record
-	m.Status, m.Error = MessageFailed, shape.Text(reason)
+	m.Status, m.Error = status, shape.Text(reason)
 	_, err = r.x.saveMessage(doc, m)
 	return err
 }

@@ -2,7 +2,6 @@ package sequence
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/google/uuid"
@@ -27,9 +26,6 @@ type Retried struct {
 	Queued       int `json:"queued" doc:"The number of steps that are tried again."`
 	MayDuplicate int `json:"may_duplicate" doc:"How many of them may already have delivered their message, which has status unknown."`
 }
-
-// retryJob is the kind of job that retries the messages of many sequences.
-const retryJob = "sequences.retry"
 
 // retryWork selects steps.
 type retryWork struct {
@@ -72,15 +68,11 @@ func (e *Engine) Retry(tx *store.Tx, campaign uuid.UUID, d record.Draft[RetryBod
 		if err != nil {
 			return out, err
 		}
-		reason, err := r.stopReason()
-		if store.IsDamagedRecord(err) {
-			continue
-		}
+		steps, err := r.ifSendable(r.s.stepsToRetry(work))
 		if err != nil {
 			return out, err
 		}
-		steps := r.s.stepsToRetry(work)
-		if reason != "" || len(steps) == 0 { // nothing may be sent to the contact, or there is nothing to send
+		if len(steps) == 0 {
 			continue
 		}
 		selected = append(selected, id)
@@ -94,44 +86,33 @@ func (e *Engine) Retry(tx *store.Tx, campaign uuid.UUID, d record.Draft[RetryBod
 	if body.DryRun || len(selected) == 0 {
 		return out, nil
 	}
-	if len(selected) > maxStopsPerChange {
-		work.Sequences = packIDs(selected...)
-		_, err := tx.Enqueue(retryJob, tx.Now(), work)
-		return out, err
-	}
-	return out, e.withEngine(tx, func(x *engineTx) error {
-		for _, id := range selected {
-			if err := x.update(id, func(r *sequenceRun) error { return r.tryAgain(work) }); err != nil {
-				return err
-			}
-		}
-		return nil
+	work.Sequences = packIDs(selected...)
+	return out, e.changeMany(tx, selected, work.tryAgain, retryJob, work)
+}
+
+func (e *Engine) runRetryJob(ctx context.Context, job store.Job, work retryWork) error {
+	return e.runSweep(ctx, job, sweep{
+		find:   func(*store.Tx) ([]uuid.UUID, error) { return unpackIDs(work.Sequences), nil },
+		change: work.tryAgain,
+		end:    (*store.Tx).Done,
 	})
 }
 
-func (e *Engine) runRetryJob(ctx context.Context, job store.Job) error {
-	var work retryWork
-	if err := json.Unmarshal(job.Payload, &work); err != nil {
-		return err
-	}
-	return e.forEach(ctx, job, unpackIDs(work.Sequences), func(x *engineTx, id uuid.UUID) error {
-		return x.update(id, func(r *sequenceRun) error { return r.tryAgain(work) })
-	}, (*store.Tx).Done)
+// tryAgain lets the selected steps of a sequence wait for their slots again.
+func (w retryWork) tryAgain(x *engineTx, id uuid.UUID) error {
+	return x.update(id, func(r *sequenceRun) error {
+		r.reopenEmails(r.s.stepsToRetry(w), "; tried again", shape.Time{})
+		return r.advance()
+	})
 }
 
 // stepsToRetry returns the positions of the emails that a retry selects.
-func (s *Sequence) stepsToRetry(work retryWork) (steps []int) {
-	if !s.maySendAgain() {
-		return nil
-	}
-	for i := range s.History {
+func (s *Sequence) stepsToRetry(work retryWork) []int {
+	return s.stepsWhere(func(i int) bool {
 		h := &s.History[i]
-		if h.Type == template.AutoEmail && slices.Contains(work.Statuses, h.Status) &&
-			(work.Step == nil || *work.Step == h.StepIndex) {
-			steps = append(steps, i)
-		}
-	}
-	return steps
+		return s.maySendAgain() && h.Type == template.AutoEmail && slices.Contains(work.Statuses, h.Status) &&
+			(work.Step == nil || *work.Step == h.StepIndex)
+	})
 }
 
 // maySendAgain reports whether emails of the sequence may be sent again together with those of others: nobody has
@@ -140,8 +121,47 @@ func (s *Sequence) maySendAgain() bool {
 	return s.Status != SequenceStopped && !s.state.Superseded && !s.state.Replied
 }
 
-// tryAgain lets the selected steps of the sequence wait for their slots again.
-func (r *sequenceRun) tryAgain(work retryWork) error {
-	r.reopenEmails(r.s.stepsToRetry(work), "; tried again", shape.Time{})
-	return r.advance()
+// ifSendable returns the positions of emails if they may be sent again, and none otherwise.
+func (r *sequenceRun) ifSendable(steps []int) ([]int, error) {
+	if len(steps) == 0 || !r.s.maySendAgain() {
+		return nil, nil
+	}
+	if reason, err := r.stopReason(); err != nil || reason != "" {
+		return nil, store.ExceptDamaged(err)
+	}
+	return steps, nil
+}
+
+// reopenEmails lets emails that have ended wait for their slots again, not before a time if it is
+// valid, nor before that to which a request has postponed the sequence. Their messages are composed again.
+func (r *sequenceRun) reopenEmails(steps []int, reason string, notBefore shape.Time) {
+	for _, i := range slices.Backward(steps) { // a step removes those that followed from it
+		h := &r.s.History[i]
+		r.s.state.MarkUnsent(h.StepIndex, h.MessageID)
+		r.reopenStep(i)
+		h = &r.s.History[i]
+		h.MessageID = uuid.NullUUID{}
+		h.Reason += reason
+		if state := &r.s.state.Steps[i]; notBefore.Std().After(state.NotBefore.Std()) {
+			state.NotBefore = notBefore
+		}
+	}
+}
+
+// reopenStep lets a step that has ended wait again, at least as long as a request has postponed the sequence. It removes the
+// steps that were scheduled because it had ended, unless something has come of them.
+func (r *sequenceRun) reopenStep(i int) {
+	h := &r.s.History[i]
+	ended := h.At
+	h.Status, h.At = StepWaiting, shape.Time{}
+	r.s.state.Steps[i].Undecided, r.s.state.Steps[i].NotBefore = false, r.s.state.Postponed
+	r.s.Status, r.s.Reason = SequenceActive, ""
+	for j := len(r.s.History) - 1; j > i; j-- {
+		later := &r.s.History[j]
+		if later.Status == StepWaiting && !later.MessageID.Valid &&
+			!r.s.state.Steps[j].ScheduledAt.Std().Before(ended.Std()) {
+			r.s.History = append(r.s.History[:j:j], r.s.History[j+1:]...)
+			r.s.state.Steps = append(r.s.state.Steps[:j:j], r.s.state.Steps[j+1:]...)
+		}
+	}
 }

@@ -19,11 +19,8 @@ import (
 // the dispatcher allow, and at most limit. It returns how many sequences it changed.
 func (x *engineTx) sendDue(a *agenda, sender uuid.UUID, due []dueEntry, limit int) (changed int, err error) {
 	from, err := x.sender(sender)
-	if store.IsDamagedRecord(err) {
-		return 0, nil
-	}
 	if err != nil {
-		return 0, err
+		return 0, store.ExceptDamaged(err)
 	}
 	if from.paused != "" { // these campaigns became active, or the sender's, since
 		return 0, x.holdCampaignsOf(sender, outreach.HeldSenderRefused, from.paused)
@@ -126,10 +123,7 @@ func (r *sequenceRun) sendEmail(i int, from *sender, t Transport, slot planner.S
 	if err != nil {
 		return err
 	}
-	if err := r.proceed(); !store.IsDamagedRecord(err) {
-		return err
-	}
-	return nil // the email is sent, and what follows waits
+	return store.ExceptDamaged(r.proceed()) // the email is sent, and what follows waits
 }
 
 // takeSlot takes the slot in which the email of a step is sent, and explains it.

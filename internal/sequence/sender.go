@@ -27,6 +27,14 @@ type sender struct {
 	paused   string    // why nothing is sent until a campaign of the sender is released; empty if it is
 }
 
+// TransportName returns the name of what delivers the messages of a sender.
+func (e *Engine) TransportName(sender uuid.UUID) string {
+	if e.Options.Transport(sender) == nil {
+		return "outbox"
+	}
+	return "smtp"
+}
+
 // sender returns a sender with the ledger of what it has sent.
 func (x *engineTx) sender(id uuid.UUID) (*sender, error) {
 	if s := x.senders[id]; s != nil {

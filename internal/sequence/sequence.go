@@ -211,10 +211,23 @@ func keyWhere(name string, contains func(*Sequence) bool, of func(*Sequence) [][
 	}}
 }
 
-// hasStep reports whether a step has one of the statuses.
-func (s *Sequence) hasStep(statuses ...StepStatus) bool {
-	return slices.ContainsFunc(s.History, func(h HistoryStep) bool { return slices.Contains(statuses, h.Status) })
+// stepsWhere returns the positions in the history of the steps that a condition applies to.
+func (s *Sequence) stepsWhere(applies func(i int) bool) (steps []int) {
+	for i := range s.History {
+		if applies(i) {
+			steps = append(steps, i)
+		}
+	}
+	return steps
 }
+
+// countSteps returns how many steps have one of the statuses.
+func (s *Sequence) countSteps(statuses ...StepStatus) int {
+	return len(s.stepsWhere(func(i int) bool { return slices.Contains(statuses, s.History[i].Status) }))
+}
+
+// hasStep reports whether a step has one of the statuses.
+func (s *Sequence) hasStep(statuses ...StepStatus) bool { return s.countSteps(statuses...) > 0 }
 
 // campaignKeyIf returns the campaign as a key if a step has one of the statuses.
 func (s *Sequence) campaignKeyIf(statuses ...StepStatus) [][]byte {
@@ -263,16 +276,9 @@ func (s *Sequence) due(i int) (at time.Time, needsSlot, waits bool) {
 		return time.Time{}, false, false
 	case h.MessageID.Valid:
 		state := &s.state.Steps[i]
-		at := stdTime(state.Retry)
-		if pushed := h.DueAt.Std(); pushed.After(at) {
-			at = pushed
-		}
-		return at, state.NeedsSlot, state.Retry.Valid()
+		return later(stdTime(state.Retry), h.DueAt.Std()), state.NeedsSlot, state.Retry.Valid()
 	default:
-		at := h.DueAt.Std()
-		if notBefore := stdTime(s.state.Steps[i].NotBefore); notBefore.After(at) {
-			at = notBefore
-		}
+		at := later(h.DueAt.Std(), stdTime(s.state.Steps[i].NotBefore))
 		return at, h.Type == template.AutoEmail && !s.state.LacksAddress, true
 	}
 }
@@ -329,9 +335,7 @@ func (s *Sequence) updateSummary() {
 }
 
 // isFinished reports whether all scheduled steps are final.
-func (s *Sequence) isFinished() bool {
-	return !slices.ContainsFunc(s.History, func(h HistoryStep) bool { return !h.Status.isFinal() })
-}
+func (s *Sequence) isFinished() bool { return !s.hasStep(StepWaiting, StepHeld, StepTaskOpen) }
 
 // clone returns a copy whose history can be changed.
 func (s *Sequence) clone() Sequence {

@@ -95,12 +95,7 @@ func (r *sequenceRun) reviewAndAdvance() error {
 
 // advanceIfReadable is advance for a sequence whose step has ended. If a record that it needs is damaged, the
 // end of the step is kept and the sequence waits.
-func (r *sequenceRun) advanceIfReadable() error {
-	if err := r.advance(); !store.IsDamagedRecord(err) {
-		return err
-	}
-	return nil
-}
+func (r *sequenceRun) advanceIfReadable() error { return store.ExceptDamaged(r.advance()) }
 
 // stopIfMust stops the sequence if something requires it, and reports whether it did.
 func (r *sequenceRun) stopIfMust() (stopped bool, err error) {
@@ -116,6 +111,11 @@ func (r *sequenceRun) mustStop() (reason StopReason, err error) {
 	if reason, err = r.stopReason(); err != nil || reason != "" {
 		return reason, err
 	}
+	return r.mustGiveWay()
+}
+
+// mustGiveWay claims the address of the recipient. It returns StopDuplicateAddress if another sequence has it.
+func (r *sequenceRun) mustGiveWay() (reason StopReason, err error) {
 	claimedBy, err := r.claimAddress()
 	if claimedBy.Valid {
 		reason, r.s.DuplicateOf = StopDuplicateAddress, claimedBy

@@ -1,8 +1,6 @@
 package sequence
 
 import (
-	"bytes"
-
 	"github.com/google/uuid"
 
 	"prospector/internal/outreach"
@@ -50,28 +48,16 @@ func (e *Engine) Progress(tx *store.Tx, campaign uuid.UUID) func(contact uuid.UU
 // sequences that are damaged, or whose template is.
 func (e *Engine) Running(tx *store.Tx, campaign uuid.UUID, visit func(outreach.Progress) error) error {
 	x := e.newEngineTx(tx)
-	var failed error
-	err := e.sequences.Range(tx, byCampaign, campaign[:], func(key []byte, id uuid.UUID) bool {
-		if !bytes.Equal(key, campaign[:]) {
-			return false
+	return eachUnder(tx, e.sequences, byCampaign, campaign[:], func(doc store.Doc[Sequence]) error {
+		if doc.Record.Status != SequenceActive {
+			return nil
 		}
-		doc, err := e.sequences.Get(tx, id)
-		if err == nil && doc.Record.Status == SequenceActive {
-			var p outreach.Progress
-			if p, err = x.progress(&doc.Record); err == nil {
-				err = visit(p)
-			}
+		p, err := x.progress(&doc.Record)
+		if err == nil {
+			err = visit(p)
 		}
-		if store.IsDamagedRecord(err) {
-			err = nil
-		}
-		failed = err
-		return err == nil
+		return store.ExceptDamaged(err)
 	})
-	if err != nil {
-		return err
-	}
-	return failed
 }
 
 // progress returns a sequence in the form that a simulation needs. A message in flight counts as sent

@@ -31,7 +31,13 @@ func (e *Engine) SkipStep(tx *store.Tx, id uuid.UUID, d record.Draft[SkipBody]) 
 		if err != nil {
 			return err
 		}
-		return r.skip(i)
+		if r.s.inFlight(i) {
+			return r.s.errInFlight(i)
+		}
+		if err := r.skipStep(i, "skipped by request"); err != nil {
+			return err
+		}
+		return r.advance()
 	})
 }
 
@@ -74,13 +80,9 @@ func (s *Sequence) stepToSkip(index *int) (int, error) {
 	return 0, p.Err()
 }
 
-// skip ends a step that has not ended, and continues the sequence.
-func (r *sequenceRun) skip(i int) error {
-	const reason = "skipped by request"
-	h := &r.s.History[i]
-	switch {
-	case r.s.inFlight(i):
-		return r.s.errInFlight(i)
+// skipStep ends a step that has not ended: its Task is canceled, and its message fails.
+func (r *sequenceRun) skipStep(i int, reason string) error {
+	switch h := &r.s.History[i]; {
 	case h.Status == StepTaskOpen:
 		r.cancelTasks = append(r.cancelTasks, h.TaskID.UUID)
 	case h.MessageID.Valid:
@@ -89,7 +91,7 @@ func (r *sequenceRun) skip(i int) error {
 		}
 	}
 	r.finishStep(i, StepSkipped, reason)
-	return r.advance()
+	return nil
 }
 
 // PostponeBody says until when a sequence waits.

@@ -2,8 +2,8 @@ package sequence
 
 import (
 	"context"
-	"encoding/json"
 	"math"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -13,13 +13,7 @@ import (
 	"prospector/store"
 )
 
-// Sequences are started in jobs, because there may be many. A start job names what to start. A
-// start-all job, of which an organization has at most one, enqueues a start job for every running
-// campaign.
-const (
-	startJob    = "sequences.begin"
-	startAllJob = "sequences.begin_all"
-)
+// Sequences are started in jobs, because there may be many.
 
 // startWork is what a start job starts: the sequences of everybody in a campaign, of one audience
 // of a campaign, of contacts in the campaigns of an audience, or of contacts in all of their campaigns.
@@ -56,39 +50,32 @@ func (e *Engine) enqueueStart(tx *store.Tx, work startWork) error {
 	return err
 }
 
-func (e *Engine) runStartJob(ctx context.Context, job store.Job) error {
-	var work startWork
-	if err := json.Unmarshal(job.Payload, &work); err != nil {
-		return err
-	}
-	if work.Contacts != nil {
-		return e.forEach(ctx, job, unpackIDs(work.Contacts), func(x *engineTx, contact uuid.UUID) error {
-			return x.startInCampaigns(work.Audience, contact, work.entry())
-		}, (*store.Tx).Done)
-	}
-	var contacts []uuid.UUID
-	err := e.store.View(job.Org, func(tx *store.Tx) (err error) {
-		contacts, err = e.contactsToStart(tx, work)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return e.forEach(ctx, job, contacts, func(x *engineTx, contact uuid.UUID) error {
-		return x.startIn(work.Campaign.UUID, contact, work.entry())
-	}, func(tx *store.Tx, job uuid.UUID) error {
-		if work.Ask {
-			if err := e.outreach.EndAsking(tx, work.Campaign.UUID, job); err != nil && fault.CodeOf(err) != fault.NotFound {
-				return err
+func (e *Engine) runStartJob(ctx context.Context, job store.Job, work startWork) error {
+	return e.runSweep(ctx, job, sweep{
+		find: func(tx *store.Tx) ([]uuid.UUID, error) { return e.contactsToStart(tx, work) },
+		change: func(x *engineTx, contact uuid.UUID) error {
+			if work.Contacts != nil {
+				return x.startInCampaigns(work.Audience, contact, work.entry())
 			}
-		}
-		return tx.Done(job)
+			return x.startIn(work.Campaign.UUID, contact, work.entry())
+		},
+		end: func(tx *store.Tx, job uuid.UUID) error {
+			if work.Ask {
+				if err := e.outreach.EndAsking(tx, work.Campaign.UUID, job); err != nil && fault.CodeOf(err) != fault.NotFound {
+					return err
+				}
+			}
+			return tx.Done(job)
+		},
 	})
 }
 
-// contactsToStart returns the contacts of a campaign for whom a start job starts sequences.
+// contactsToStart returns the contacts for whom a start job starts sequences.
 func (e *Engine) contactsToStart(tx *store.Tx, work startWork) ([]uuid.UUID, error) {
-	if work.Audience.Valid {
+	switch {
+	case work.Contacts != nil:
+		return unpackIDs(work.Contacts), nil
+	case work.Audience.Valid:
 		return e.outreach.AttachedMembers(tx, work.Audience.UUID)
 	}
 	doc, err := e.outreach.Campaigns.Get(tx, work.Campaign.UUID)
@@ -198,43 +185,38 @@ func (r *sequenceRun) beginAgain() error {
 // sequence stays as it is and says why. It is stopped if the contact must not be in the campaign, or if
 // another sequence writes to the same address.
 func (r *sequenceRun) begin() error {
-	reason, err := r.stopReason()
-	if err != nil {
+	reason, err := r.mustNotBegin()
+	switch {
+	case err != nil:
 		return err
-	}
-	switch reason {
-	case "":
-	case StopOptedOut, StopSuppressed:
+	case slices.Contains([]StopReason{StopOptedOut, StopSuppressed, StopNoAddress, StopAwaitingConfirmation}, reason):
 		r.s.Reason = reason
 		return nil
-	default:
+	case reason != "":
 		return r.stop(reason)
-	}
-	r.s.state.Template = r.campaign.TemplateID.UUID
-	if r.s.state.Version, err = r.x.currentVersion(r.s.state.Template); err != nil {
-		return err
-	}
-	c, err := r.template()
-	if err != nil {
-		return err
-	}
-	if r.recipient.Email == "" && c.IsOnlyEmail() {
-		r.s.Reason = StopNoAddress
-		return nil
-	}
-	if r.s.state.Unconfirmed {
-		r.s.Reason = StopAwaitingConfirmation
-		return nil
-	}
-	claimedBy, err := r.claimAddress()
-	if err != nil {
-		return err
-	}
-	if claimedBy.Valid {
-		r.s.DuplicateOf = claimedBy
-		return r.stop(StopDuplicateAddress)
 	}
 	r.s.Status, r.s.Reason, r.s.StartedAt = SequenceActive, "", shape.At(r.x.now)
 	r.events = append(r.events, sequenceEvent{name: "started"})
 	return r.proceed()
+}
+
+// mustNotBegin is mustStop for a sequence that has not started. It gives the sequence the newest content of the template.
+func (r *sequenceRun) mustNotBegin() (reason StopReason, err error) {
+	if reason, err = r.stopReason(); err != nil || reason != "" {
+		return reason, err
+	}
+	r.s.state.Template = r.campaign.TemplateID.UUID
+	if r.s.state.Version, err = r.x.currentVersion(r.s.state.Template); err != nil {
+		return "", err
+	}
+	c, err := r.template()
+	switch {
+	case err != nil:
+		return "", err
+	case r.recipient.Email == "" && c.IsOnlyEmail():
+		return StopNoAddress, nil
+	case r.s.state.Unconfirmed:
+		return StopAwaitingConfirmation, nil
+	}
+	return r.mustGiveWay()
 }

@@ -55,20 +55,12 @@ func (r *sequenceRun) stopReason() (StopReason, error) {
 func (r *sequenceRun) stop(reason StopReason) error {
 	r.s.Status, r.s.Reason = SequenceStopped, reason
 	for i := range r.s.History {
-		h := &r.s.History[i]
-		_, _, waits := r.s.due(i)
-		switch {
-		case h.Status == StepTaskOpen:
-			r.cancelTasks = append(r.cancelTasks, h.TaskID.UUID)
-		case h.Status == StepHeld:
-		case !waits:
+		if r.s.History[i].Status.isFinal() || r.s.inFlight(i) {
 			continue
-		case h.MessageID.Valid:
-			if err := r.failMessage(i, stoppedBecause(reason)); err != nil {
-				return err
-			}
 		}
-		r.finishStep(i, StepSkipped, stoppedBecause(reason))
+		if err := r.skipStep(i, stoppedBecause(reason)); err != nil {
+			return err
+		}
 	}
 	r.events = append(r.events, sequenceEvent{name: "stopped"})
 	r.x.engine.stops.Next(r.x.tx)
@@ -134,16 +126,7 @@ func (e *Engine) StopSequence(tx *store.Tx, id uuid.UUID, body StopBody) (store.
 	case !s.isOpen():
 		return doc, fault.New(fault.InvalidTransition, "the sequence is already %s", s.Status)
 	}
-	if err := e.awaitStopJobs(tx); err != nil {
-		return doc, err
-	}
-	err = e.withEngine(tx, func(x *engineTx) error {
-		return x.update(id, func(r *sequenceRun) error { return r.stop(body.Reason) })
-	})
-	if err != nil {
-		return doc, err
-	}
-	return e.sequences.Get(tx, id)
+	return e.changeSequence(tx, id, fault.Problems{}, func(r *sequenceRun) error { return r.stop(body.Reason) })
 }
 
 // Replied stops the active sequences of a contact who has replied, and those of other contacts with the
@@ -164,24 +147,17 @@ func (e *Engine) Replied(tx *store.Tx, contact uuid.UUID) (stopped int, err erro
 	if err != nil {
 		return 0, err
 	}
-	ids = append(e.sequences.Readable(tx, ids), sharing...)
+	ids = append(ids, sharing...)
 	slices.SortFunc(ids, store.CompareIDs)
-	return stopped, e.withEngine(tx, func(x *engineTx) error {
-		for _, id := range slices.Compact(ids) {
-			err := x.update(id, func(r *sequenceRun) error {
-				if r.s.isOpen() {
-					stopped++
-					return r.stop(StopReplied)
-				}
-				r.s.state.Replied = true
-				return nil
-			})
-			if err != nil {
-				return err
-			}
+	err = e.updateEach(tx, slices.Compact(ids), func(r *sequenceRun) error {
+		if r.s.isOpen() {
+			stopped++
+			return r.stop(StopReplied)
 		}
+		r.s.state.Replied = true
 		return nil
 	})
+	return stopped, err
 }
 
 // sequencesTo returns the sequences of campaigns that have not ended that write to an address, or have written to it.
@@ -199,7 +175,7 @@ func (e *Engine) sequencesTo(tx *store.Tx, email string) (all []uuid.UUID, err e
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, e.sequences.Readable(tx, ids)...)
+			all = append(all, ids...)
 		}
 	}
 	return all, nil

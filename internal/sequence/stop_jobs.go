@@ -18,12 +18,6 @@ import (
 // see awaitStopJobs. Nothing is sent before that, because stopReason is checked whenever something
 // is about to happen.
 
-// maxStopsPerChange is how many sequences are checked in the transaction of the change itself.
-const maxStopsPerChange = 200
-
-// stopJob is the kind of job that stops sequences.
-const stopJob = "sequences.clean_up"
-
 // stopWork is what a stop job checks: the sequences of a campaign, of contacts or, if it is empty,
 // of the whole organization. With Held it checks those that have a held step under this key.
 type stopWork struct {
@@ -70,8 +64,9 @@ func (e *Engine) runPendingStopJobs(ctx context.Context, org uuid.UUID) error {
 	if err != nil {
 		return err
 	}
+	run := withPayload(e.runStopJob)
 	for _, job := range jobs {
-		if err := e.runStopJob(ctx, job); err != nil {
+		if err := run(ctx, job); err != nil {
 			return err
 		}
 	}
@@ -115,19 +110,7 @@ func (e *Engine) finishStopJob(tx *store.Tx, job uuid.UUID) error {
 	return nil
 }
 
-func (e *Engine) runStopJob(ctx context.Context, job store.Job) error {
-	var work stopWork
-	if err := json.Unmarshal(job.Payload, &work); err != nil {
-		return err
-	}
-	var ids []uuid.UUID
-	err := e.store.View(job.Org, func(tx *store.Tx) (err error) {
-		ids, err = e.sequencesToCheck(tx, work)
-		return err
-	})
-	if err != nil {
-		return err
-	}
+func (e *Engine) runStopJob(ctx context.Context, job store.Job, work stopWork) error {
 	check := (*engineTx).stopIfBlocked
 	switch {
 	case work.Held != nil || work.Merged:
@@ -135,12 +118,11 @@ func (e *Engine) runStopJob(ctx context.Context, job store.Job) error {
 	case work.Contacts != nil:
 		check = (*engineTx).recheck // their addresses may have changed
 	}
-	return e.forEach(ctx, job, ids, func(x *engineTx, id uuid.UUID) error {
-		if !e.sequences.Has(x.tx, id) {
-			return nil
-		}
-		return check(x, id)
-	}, e.finishStopJob)
+	return e.runSweep(ctx, job, sweep{
+		find:   func(tx *store.Tx) ([]uuid.UUID, error) { return e.sequencesToCheck(tx, work) },
+		change: check,
+		end:    e.finishStopJob,
+	})
 }
 
 // sequencesToCheck returns the active sequences that a stop job checks.
@@ -168,37 +150,30 @@ func (e *Engine) sequencesToCheck(tx *store.Tx, work stopWork) (ids []uuid.UUID,
 }
 
 // stopIfBlocked stops a sequence if it must stop, and else leaves it unchanged.
-func (x *engineTx) stopIfBlocked(id uuid.UUID) error {
-	r, err := x.load(store.Doc[Sequence]{ID: id})
-	if err != nil || !r.s.isOpen() {
-		return err
-	}
-	if r.s.Status == SequenceNotStarted {
-		return r.beginAgain()
-	}
-	if stopped, err := r.stopIfMust(); !stopped || err != nil {
-		return err
-	}
-	return r.save()
-}
+func (x *engineTx) stopIfBlocked(id uuid.UUID) error { return x.check(id, (*sequenceRun).stopIfMust) }
 
 // recheck stops a sequence if it must stop, and else advances it.
-func (x *engineTx) recheck(id uuid.UUID) error { return x.recheckWith(id, (*sequenceRun).advance) }
+func (x *engineTx) recheck(id uuid.UUID) error {
+	return x.check(id, func(r *sequenceRun) (hasChanged bool, err error) { return true, r.advance() })
+}
 
 // recheckHeld is recheck that also looks at the held steps of the sequence again.
 func (x *engineTx) recheckHeld(id uuid.UUID) error {
-	return x.recheckWith(id, (*sequenceRun).reviewAndAdvance)
+	return x.check(id, func(r *sequenceRun) (hasChanged bool, err error) { return true, r.reviewAndAdvance() })
 }
 
-func (x *engineTx) recheckWith(id uuid.UUID, advance func(*sequenceRun) error) error {
+// check changes an active sequence. One that has not started starts if it can.
+func (x *engineTx) check(id uuid.UUID, change func(*sequenceRun) (hasChanged bool, err error)) error {
 	r, err := x.load(store.Doc[Sequence]{ID: id})
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if r.s.Status == SequenceNotStarted {
+	case r.s.Status == SequenceNotStarted:
 		return r.beginAgain()
+	case !r.s.isActive():
+		return nil
 	}
-	if err := advance(r); err != nil {
+	if hasChanged, err := change(r); !hasChanged || err != nil {
 		return err
 	}
 	return r.save()
@@ -206,7 +181,7 @@ func (x *engineTx) recheckWith(id uuid.UUID, advance func(*sequenceRun) error) e
 
 // recheckCampaign checks the sequences of a campaign.
 func (e *Engine) recheckCampaign(tx *store.Tx, campaign uuid.UUID) error {
-	ids, err := e.sequences.IDs(tx, byCampaign, campaign[:], maxStopsPerChange+1)
+	ids, err := e.sequences.IDs(tx, byCampaign, campaign[:], maxPerRequest+1)
 	if err != nil {
 		return err
 	}
@@ -221,7 +196,7 @@ func (e *Engine) recheckContacts(tx *store.Tx, contacts []uuid.UUID) error {
 		if err != nil {
 			return err
 		}
-		if ids = append(ids, of...); len(ids) > maxStopsPerChange {
+		if ids = append(ids, of...); len(ids) > maxPerRequest {
 			break
 		}
 	}
@@ -236,7 +211,7 @@ func (e *Engine) recheckSequences(tx *store.Tx, ids []uuid.UUID, work stopWork) 
 	if err := e.awaitStopJobs(tx); err != nil {
 		return err
 	}
-	if len(ids) > maxStopsPerChange {
+	if len(ids) > maxPerRequest {
 		return e.enqueueStopJob(tx, work)
 	}
 	check := (*engineTx).recheck
@@ -251,51 +226,4 @@ func (e *Engine) recheckSequences(tx *store.Tx, ids []uuid.UUID, work stopWork) 
 		}
 		return nil
 	})
-}
-
-// forEach calls do for each id, maxPerTransaction of them in a transaction, and ends the job with
-// the last transaction.
-func (e *Engine) forEach(
-	ctx context.Context, job store.Job, ids []uuid.UUID,
-	do func(*engineTx, uuid.UUID) error, end func(*store.Tx, uuid.UUID) error,
-) error {
-	for more := true; more; {
-		n := min(len(ids), maxPerTransaction)
-		more = n < len(ids)
-		err := e.store.Update(ctx, job.Org, store.Actor{Operation: job.Kind}, func(tx *store.Tx) error {
-			err := e.withEngine(tx, func(x *engineTx) error {
-				for _, id := range ids[:n] {
-					if err := do(x, id); err != nil && !errors.Is(err, store.ErrDamaged) { // the others go on
-						return err
-					}
-				}
-				return nil
-			})
-			if err != nil || more {
-				return err
-			}
-			return end(tx, job.ID)
-		})
-		if err != nil {
-			return err
-		}
-		ids = ids[n:]
-	}
-	return nil
-}
-
-// packIDs concatenates ids, for the payload of a job.
-func packIDs(ids ...uuid.UUID) []byte {
-	packed := make([]byte, 0, 16*len(ids))
-	for _, id := range ids {
-		packed = append(packed, id[:]...)
-	}
-	return packed
-}
-
-func unpackIDs(packed []byte) (ids []uuid.UUID) {
-	for chunk := range slices.Chunk(packed, 16) {
-		ids = append(ids, uuid.UUID(chunk))
-	}
-	return ids
 }

@@ -52,11 +52,7 @@ func (e *Engine) Timeline(ctx context.Context, tx *store.Tx, contact uuid.UUID) 
 type addEntry func(at shape.Time, typ string, id uuid.UUID, title, detail string)
 
 func (e *Engine) messageEntries(_ context.Context, tx *store.Tx, c *crm.Contact, add addEntry) error {
-	ids, err := e.messages.IDs(tx, ofContact, c.ID[:], 0)
-	if err != nil {
-		return err
-	}
-	return e.messages.Each(tx, ids, func(m store.Doc[Message]) error {
+	return eachUnder(tx, e.messages, ofContact, c.ID[:], func(m store.Doc[Message]) error {
 		detail := string(m.Record.Status) + ", to " + m.Record.To
 		if m.Record.Error != "" {
 			detail += ": " + string(m.Record.Error)
@@ -70,11 +66,7 @@ func (e *Engine) messageEntries(_ context.Context, tx *store.Tx, c *crm.Contact,
 const ofContactField = "contact_id"
 
 func (e *Engine) taskEntries(_ context.Context, tx *store.Tx, c *crm.Contact, add addEntry) error {
-	ids, err := e.crm.Tasks.Table.IDs(tx, ofContactField, c.ID[:], 0)
-	if err != nil {
-		return err
-	}
-	return e.crm.Tasks.Table.Each(tx, ids, func(t store.Doc[crm.Task]) error {
+	return eachUnder(tx, e.crm.Tasks.Table, ofContactField, c.ID[:], func(t store.Doc[crm.Task]) error {
 		at := t.Record.CreatedAt
 		for _, better := range []shape.Time{t.Record.DueAt, t.Record.CompletedAt} {
 			if better.Valid() {
@@ -87,11 +79,7 @@ func (e *Engine) taskEntries(_ context.Context, tx *store.Tx, c *crm.Contact, ad
 }
 
 func (e *Engine) meetingEntries(_ context.Context, tx *store.Tx, c *crm.Contact, add addEntry) error {
-	ids, err := e.crm.Meetings.Table.IDs(tx, ofContactField, c.ID[:], 0)
-	if err != nil {
-		return err
-	}
-	return e.crm.Meetings.Table.Each(tx, ids, func(m store.Doc[crm.Meeting]) error {
+	return eachUnder(tx, e.crm.Meetings.Table, ofContactField, c.ID[:], func(m store.Doc[crm.Meeting]) error {
 		add(m.Record.StartsAt, "meeting", m.ID, m.Record.Title, m.Record.Status)
 		return nil
 	})

@@ -72,22 +72,13 @@ func (x *engineTx) noteUnknown(m *Message, res result) error {
 
 // undecidedSteps returns the positions of the emails that the mail server left unknown, and about which
 // no release has decided.
-func (s *Sequence) undecidedSteps() (steps []int) {
-	for i := range s.History {
-		if s.History[i].Status == StepUnknown && s.state.Steps[i].Undecided {
-			steps = append(steps, i)
-		}
-	}
-	return steps
+func (s *Sequence) undecidedSteps() []int {
+	return s.stepsWhere(func(i int) bool { return s.History[i].Status == StepUnknown && s.state.Steps[i].Undecided })
 }
 
 // undecidedSequences returns the sequences of a campaign with undecided steps.
 func (e *Engine) undecidedSequences(tx *store.Tx, campaign uuid.UUID) (undecided []uuid.UUID, err error) {
-	ids, err := e.sequences.IDs(tx, byFailed, campaign[:], 0)
-	if err != nil {
-		return nil, err
-	}
-	err = e.sequences.Each(tx, ids, func(doc store.Doc[Sequence]) error {
+	err = eachUnder(tx, e.sequences, byFailed, campaign[:], func(doc store.Doc[Sequence]) error {
 		if len(doc.Record.undecidedSteps()) > 0 {
 			undecided = append(undecided, doc.ID)
 		}
@@ -96,19 +87,8 @@ func (e *Engine) undecidedSequences(tx *store.Tx, campaign uuid.UUID) (undecided
 	return undecided, err
 }
 
-// stepsToSendAgain returns the positions of undecided emails that a release can send again: the sequence
-// was not stopped and need not stop.
-func (r *sequenceRun) stepsToSendAgain() ([]int, error) {
-	steps := r.s.undecidedSteps()
-	if len(steps) == 0 || !r.s.maySendAgain() {
-		return nil, nil
-	}
-	reason, err := r.stopReason()
-	if store.IsDamagedRecord(err) || err == nil && reason != "" {
-		return nil, nil
-	}
-	return steps, err
-}
+// stepsToSendAgain returns the positions of undecided emails that a release can send again.
+func (r *sequenceRun) stepsToSendAgain() ([]int, error) { return r.ifSendable(r.s.undecidedSteps()) }
 
 // decideUnknown applies what a release decided about the unknown messages of the sequence. It is
 // idempotent.
@@ -141,33 +121,7 @@ func (r *sequenceRun) acceptUnknown(i int) error {
 	h := &r.s.History[i]
 	h.Status = StepSent
 	h.Reason += "; counts as sent since the campaign was released"
-	doc, err := r.x.engine.messages.Get(r.x.tx, h.MessageID.UUID)
-	if store.IsDamagedRecord(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	m := doc.Record
-	m.Status, m.Error = MessageSent, ""
-	_, err = r.x.saveMessage(doc, m)
-	return err
-}
-
-// reopenEmails lets emails that have ended wait for their slots again, not before a time if it is
-// valid, nor before that to which a request has postponed the sequence. Their messages are composed again.
-func (r *sequenceRun) reopenEmails(steps []int, reason string, notBefore shape.Time) {
-	for _, i := range slices.Backward(steps) { // a step removes those that followed from it
-		h := &r.s.History[i]
-		r.s.state.MarkUnsent(h.StepIndex, h.MessageID)
-		r.reopenStep(i)
-		h = &r.s.History[i]
-		h.MessageID = uuid.NullUUID{}
-		h.Reason += reason
-		if state := &r.s.state.Steps[i]; notBefore.Std().After(state.NotBefore.Std()) {
-			state.NotBefore = notBefore
-		}
-	}
+	return r.endMessage(i, MessageSent, "")
 }
 
 // threadToReply returns the thread that the next email belongs to. The email is no reply to one that may

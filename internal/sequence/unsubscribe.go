@@ -50,16 +50,15 @@ func (s *signer) key(org uuid.UUID) []byte {
 	if own, has := s.broughtKeys.Load(org); has {
 		return own.([]byte)
 	}
-	mac := hmac.New(sha256.New, s.secret)
-	mac.Write([]byte("unsubscribe links of "))
-	mac.Write(org[:])
-	return mac.Sum(nil)
+	return hash(s.secret, append([]byte("unsubscribe links of "), org[:]...))
 }
 
-func sign(key, data []byte) []byte {
+func sign(key, data []byte) []byte { return hash(key, data)[:signatureBytes] }
+
+func hash(key, data []byte) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write(data)
-	return mac.Sum(nil)[:signatureBytes]
+	return mac.Sum(nil)
 }
 
 func (s *signer) token(ids linkIDs) string {
@@ -222,9 +221,7 @@ func (e *Engine) readSecret(ctx context.Context) error {
 		secret := append([]byte(nil), stored...)
 		if len(secret) == 0 {
 			secret = make([]byte, 32)
-			if _, err := rand.Read(secret); err != nil {
-				return err
-			}
+			_, _ = rand.Read(secret) // it never fails
 			e.parts.Put(tx, uuid.Nil, secretPart, secret)
 		}
 		e.unsubscribing.secret = secret
@@ -246,19 +243,4 @@ func (e *Engine) readLinkKey(_ context.Context, org uuid.UUID) error {
 		}
 		return nil
 	})
-}
-
-// Arrived makes the engine run an organization that was imported, as Start does for those that are there.
-func (e *Engine) Arrived(ctx context.Context, org uuid.UUID) error {
-	for _, do := range e.starting() {
-		if err := do(ctx, org); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// starting returns what is done for each organization before the engine runs.
-func (e *Engine) starting() []func(context.Context, uuid.UUID) error {
-	return []func(context.Context, uuid.UUID) error{e.readLinkKey, e.migrateOrganization, e.recoverOrganization, e.checkTransports}
 }

@@ -11,8 +11,8 @@ import (
 	"prospector/store"
 )
 
-// releaseFigures count what a release decides about.
-type releaseFigures struct {
+// openDecisions count what a release decides about.
+type openDecisions struct {
 	overdue     int // steps
 	overdueKept int // those of sequences without captured messages
 	captured    int // sequences
@@ -20,7 +20,7 @@ type releaseFigures struct {
 	sendAgain   int // those of them that can be sent again
 }
 
-func (f *releaseFigures) add(g releaseFigures) {
+func (f *openDecisions) add(g openDecisions) {
 	f.overdue += g.overdue
 	f.overdueKept += g.overdueKept
 	f.captured += g.captured
@@ -28,7 +28,7 @@ func (f *releaseFigures) add(g releaseFigures) {
 	f.sendAgain += g.sendAgain
 }
 
-func (f releaseFigures) result(body ReleaseBody) (out ReleaseCounts) {
+func (f openDecisions) result(body ReleaseBody) (out ReleaseCounts) {
 	overdue := f.overdue
 	if body.Captured == capturedRestart {
 		overdue, out.ToRestart = f.overdueKept, f.captured
@@ -44,7 +44,8 @@ func (f releaseFigures) result(body ReleaseBody) (out ReleaseCounts) {
 	return out
 }
 
-func (e *Engine) releaseFigures(tx *store.Tx, c *outreach.Campaign, body ReleaseBody) (f releaseFigures, err error) {
+// countOpenDecisions counts what a release of the campaign decides about now.
+func (e *Engine) countOpenDecisions(tx *store.Tx, c *outreach.Campaign, body ReleaseBody) (f openDecisions, err error) {
 	x := e.newEngineTx(tx)
 	ids, err := e.sequencesToRelease(tx, c.ID, x.now)
 	if err != nil {
@@ -90,15 +91,15 @@ func (e *Engine) releaseFigures(tx *store.Tx, c *outreach.Campaign, body Release
 	return f, nil
 }
 
-// releasedSequences are the sequences of a campaign that a release can change.
-type releasedSequences struct {
+// releasable are the sequences of a campaign that a release can change.
+type releasable struct {
 	overdue  []uuid.UUID // with overdue steps
 	captured []uuid.UUID // with captured messages that can begin again
 	unknown  []uuid.UUID // with messages that the mail server did not confirm
 }
 
 // sequencesToRelease returns the sequences of a campaign that a release at a time can change.
-func (e *Engine) sequencesToRelease(tx *store.Tx, campaign uuid.UUID, now time.Time) (s releasedSequences, err error) {
+func (e *Engine) sequencesToRelease(tx *store.Tx, campaign uuid.UUID, now time.Time) (s releasable, err error) {
 	for _, key := range []string{byImmediate, byEmail} {
 		err := e.sequences.Range(tx, key, campaign[:], func(k []byte, id uuid.UUID) bool {
 			if !slices.Equal(k[:16], campaign[:]) || timeOfDueKey(k).After(now) {
@@ -131,13 +132,11 @@ func (e *Engine) sequencesToRelease(tx *store.Tx, campaign uuid.UUID, now time.T
 }
 
 // overdueSteps returns the positions of the steps that are due.
-func (s *Sequence) overdueSteps(now time.Time) (steps []int) {
-	for i := range s.History {
-		if at, _, waits := s.due(i); waits && !at.After(now) {
-			steps = append(steps, i)
-		}
-	}
-	return steps
+func (s *Sequence) overdueSteps(now time.Time) []int {
+	return s.stepsWhere(func(i int) bool {
+		at, _, waits := s.due(i)
+		return waits && !at.After(now)
+	})
 }
 
 // canRestart reports whether the sequence has captured messages that can still be sent, and was not

@@ -2,7 +2,6 @@ package sequence
 
 import (
 	"context"
-	"errors"
 
 	"github.com/google/uuid"
 
@@ -10,15 +9,15 @@ import (
 	"prospector/store"
 )
 
-// forEachOrganization calls the functions in order for each organization.
-func (e *Engine) forEachOrganization(ctx context.Context, do ...func(context.Context, uuid.UUID) error) error {
+// startOrganizations makes the engine run the organizations that are there.
+func (e *Engine) startOrganizations(ctx context.Context) error {
 	orgs, err := e.store.Organizations()
 	if err != nil {
 		return err
 	}
 	for _, org := range orgs {
-		for _, f := range do {
-			err := f(ctx, org)
+		for _, do := range e.starting() {
+			err := do(ctx, org)
 			if isUnreadable(err) { // the other organizations go on
 				e.Options.Log.Error("sequences of an organization were not recovered, because a record is damaged or missing",
 					"organization", org, "error", err)
@@ -32,9 +31,20 @@ func (e *Engine) forEachOrganization(ctx context.Context, do ...func(context.Con
 	return nil
 }
 
-// isUnreadable reports whether a record does not exist although a key names it, or cannot be read because of any damage, also
-// that of a page: the other sequences go on.
-func isUnreadable(err error) bool { return errors.Is(err, store.ErrDamaged) || store.IsGone(err) }
+// Arrived makes the engine run an organization that was imported, as Start does for those that are there.
+func (e *Engine) Arrived(ctx context.Context, org uuid.UUID) error {
+	for _, do := range e.starting() {
+		if err := do(ctx, org); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// starting returns what is done for each organization before the engine runs.
+func (e *Engine) starting() []func(context.Context, uuid.UUID) error {
+	return []func(context.Context, uuid.UUID) error{e.readLinkKey, e.migrateOrganization, e.recoverOrganization, e.checkTransports}
+}
 
 // recoverOrganization marks messages whose content was being handed over as unknown, because they
 // may have been delivered, and queues the others again. It then schedules the advance job: the

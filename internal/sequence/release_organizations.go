@@ -18,27 +18,24 @@ type ReleasedCampaign struct {
 	ID           uuid.UUID           `json:"id"`
 	Name         string              `json:"name"`
 	Reason       outreach.HoldReason `json:"reason"`
-	ToSend       int                 `json:"to_send"`
-	ToSkip       int                 `json:"to_skip"`
-	ToRestart    int                 `json:"to_restart"`
-	MayDuplicate int                 `json:"may_duplicate"`
-	Overdue      int                 `json:"overdue"`  // steps whose time has passed
-	Captured     int                 `json:"captured"` // sequences with captured messages
-	Unknown      int                 `json:"unknown"`  // messages that the mail server did not confirm
+	ReleaseCounts
+	Overdue  int `json:"overdue"`  // steps whose time has passed
+	Captured int `json:"captured"` // sequences with captured messages
+	Unknown  int `json:"unknown"`  // messages that the mail server did not confirm
 	// Needs are the members of ReleaseBody that must be given, and why.
 	Needs     []fault.Detail `json:"needs,omitempty"`
 	StillHeld string         `json:"still_held,omitempty"` // why the campaign cannot be released
 }
 
-// ReleaseAll releases the held campaigns of organizations, and the organizations themselves. It releases none if one of them
+// ReleaseOrganizations releases the held campaigns of organizations, and the organizations themselves. It releases none if one of them
 // needs a decision that the body lacks. Campaigns whose reason still holds stay held.
-func (e *Engine) ReleaseAll(ctx context.Context, orgs []uuid.UUID, body ReleaseBody) (all []ReleasedCampaign, err error) {
+func (e *Engine) ReleaseOrganizations(ctx context.Context, orgs []uuid.UUID, body ReleaseBody) (all []ReleasedCampaign, err error) {
 	all = []ReleasedCampaign{} // encoded as [], not null
 	check := body
 	check.DryRun = true
 	for _, org := range orgs {
 		err := e.store.View(org, func(tx *store.Tx) error {
-			released, err := e.releaseHeld(tx, check)
+			released, err := e.releaseHeldCampaigns(tx, check)
 			all = append(all, released...)
 			return err
 		})
@@ -53,7 +50,7 @@ func (e *Engine) ReleaseAll(ctx context.Context, orgs []uuid.UUID, body ReleaseB
 	for _, org := range orgs {
 		err := e.store.Update(ctx, org, store.Actor{Operation: "resume"}, func(tx *store.Tx) error {
 			tx.ReleaseOrganization()
-			_, err := e.releaseHeld(tx, body)
+			_, err := e.releaseHeldCampaigns(tx, body)
 			return err
 		})
 		if err != nil {
@@ -63,8 +60,8 @@ func (e *Engine) ReleaseAll(ctx context.Context, orgs []uuid.UUID, body ReleaseB
 	return all, nil
 }
 
-// releaseHeld releases the held campaigns of an organization.
-func (e *Engine) releaseHeld(tx *store.Tx, body ReleaseBody) (all []ReleasedCampaign, err error) {
+// releaseHeldCampaigns releases the held campaigns of an organization.
+func (e *Engine) releaseHeldCampaigns(tx *store.Tx, body ReleaseBody) (all []ReleasedCampaign, err error) {
 	ids, err := e.outreach.CampaignsWith(tx, outreach.CampaignDraft, outreach.CampaignActive, outreach.CampaignPaused)
 	if err != nil {
 		return nil, err
@@ -78,7 +75,7 @@ func (e *Engine) releaseHeld(tx *store.Tx, body ReleaseBody) (all []ReleasedCamp
 			continue
 		}
 		c := ReleasedCampaign{Organization: tx.Org(), ID: id, Name: doc.Record.Name, Reason: doc.Record.Held.Reason}
-		released, err := e.releaseCampaign(tx, id, body, fault.Problems{})
+		released, err := e.releaseIfDecided(tx, id, body, fault.Problems{})
 		switch fault.CodeOf(err) {
 		case fault.CampaignHeld:
 			c.StillHeld = err.Error()
@@ -90,8 +87,8 @@ func (e *Engine) releaseHeld(tx *store.Tx, body ReleaseBody) (all []ReleasedCamp
 				return nil, err
 			}
 		}
-		c.ToSend, c.ToSkip, c.ToRestart, c.MayDuplicate = released.ToSend, released.ToSkip, released.ToRestart, released.MayDuplicate
-		c.Overdue, c.Captured, c.Unknown = released.figures.overdue, released.figures.captured, released.figures.unknown
+		c.ReleaseCounts = released.ReleaseCounts
+		c.Overdue, c.Captured, c.Unknown = released.open.overdue, released.open.captured, released.open.unknown
 		all = append(all, c)
 	}
 	return all, nil
