@@ -109,7 +109,7 @@ func TestEvents(t *testing.T) {
 
 	var log []string
 	err = st.View(org, func(tx *store.Tx) error {
-		if err := set.Verify(tx, func(_ bool, format string, args ...any) { t.Errorf(format, args...) }); err != nil {
+		if err := store.VerifyPortions(tx, func(_ bool, format string, args ...any) { t.Errorf(format, args...) }, set.Portions()...); err != nil {
 			return err
 		}
 		return tx.Changes("members", 0, func(c store.Change) (bool, error) {

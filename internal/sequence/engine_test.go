@@ -1,7 +1,6 @@
 package sequence_test
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
