@@ -81,13 +81,22 @@ type heldSimulation struct {
 }
 
 func (h *heldSimulation) Done() <-chan struct{} {
+	h.wait()
+	return h.Context.Done()
+}
+
+func (h *heldSimulation) Err() error {
+	h.wait()
+	return h.Context.Err()
+}
+
+func (h *heldSimulation) wait() {
 	if isCalledBy("outreach.(*Outreach).Simulate") {
 		h.once.Do(func() {
 			close(h.begun)
 			<-h.release
 		})
 	}
-	return h.Context.Done()
 }
 
 // isCalledBy reports whether the function, given by the end of its name, is among the callers.

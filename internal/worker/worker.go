@@ -98,7 +98,7 @@ func (w *Worker) Once(ctx context.Context) {
 
 // begin starts as many due jobs as may run, and returns when the next job is due, or zero if a job has to end first.
 func (w *Worker) begin(ctx context.Context) time.Time {
-	for ctx.Err() == nil && w.countRunning() < maxRunning {
+	for w.countRunning() < maxRunning {
 		jobs, next, err := w.store.Due(w.store.Now(), maxRunning, w.mustWait, w.order())
 		if err != nil { // the readable jobs still run
 			w.log.Error("unreadable jobs are skipped", "error", err)
@@ -126,11 +126,15 @@ func (w *Worker) countRunning() int {
 
 // run runs a claimed job and makes room for another one.
 func (w *Worker) run(ctx context.Context, job store.Job) {
-	if stored, err := w.readAgain(job); ctx.Err() == nil && err == nil && stored.Due == job.Due {
-		if _, isLong := w.limits[job.Kind]; isLong {
-			turn.GiveWay()
+	select {
+	case <-ctx.Done(): // the job may have been interrupted after Due read it
+	default:
+		if stored, err := w.readAgain(job); err == nil && stored.Due == job.Due {
+			if _, isLong := w.limits[job.Kind]; isLong {
+				turn.GiveWay()
+			}
+			w.do(ctx, job)
 		}
-		w.do(ctx, job)
 	}
 	w.forget(job)
 	select {
