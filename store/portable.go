@@ -59,13 +59,17 @@ type Personal struct {
 }
 
 // VerifyPortions checks portions of the transaction's organization against their keys, change logs and checksums, and whatever
-// else their owners check. In an Update it corrects what follows from the records. An error does not keep it from the others.
+// else their owners check. In an Update it corrects what follows from the records. Damage does not keep it from the others.
 func VerifyPortions(tx *Tx, report Report, portions ...Portion) error {
-	var errs []error
+	var damage []error
 	for i := range portions {
-		errs = append(errs, portions[i].verify(tx, report))
+		err := portions[i].verify(tx, report)
+		if err != nil && !errors.Is(err, ErrDamaged) {
+			return err
+		}
+		damage = append(damage, err)
 	}
-	return errors.Join(errs...)
+	return errors.Join(damage...)
 }
 
 func (p *Portion) verify(tx *Tx, report Report) error {

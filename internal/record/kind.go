@@ -97,6 +97,9 @@ type typed interface {
 
 // Add creates the kind of the struct T, which must embed Head, and adds it to the set.
 func Add[T any](set *Set, r Rules[T]) *Kind[T] {
+	if r.Trash == nil && (r.Undo != nil || r.Merge != nil) {
+		panic(r.Entity + " can be undone or merged, so it needs a trash") // which keeps what comes back
+	}
 	k := &Kind[T]{rules: r, kind: kind{
 		Object: r.Object, Entity: r.Entity, set: set, shape: shape.Of[T](), flat: map[string]*shape.Field{}, example: &r.Example,
 		customs: r.Customs, together: r.UpdateTogether, forget: r.Forget, isMinor: r.History.IsMinor, names: r.Names, match: r.Match,

@@ -78,7 +78,7 @@ type Use struct {
 // newest of them. It returns true if the record must be counted now: each is counted once.
 func (s *Set) Reverse(tx *store.Tx, u *Undoing, table string, number uint64) (r Reversal, counts bool, err error) {
 	k := s.ofTable(table)
-	if k == nil {
+	if k == nil || k.typed == nil || s.find(k.Entity+trashSuffix) == nil { // journals have none of these
 		return r, false, nil
 	}
 	c, found, err := tx.ReadChange(table, number)

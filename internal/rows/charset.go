@@ -72,7 +72,7 @@ func encodingNamed(name string) (encoding.Encoding, bool) {
 		name = "euc-kr"
 	}
 	in, err := htmlindex.Get(name)
-	return in, err == nil && in != utf16.UTF8
+	return in, err == nil && in != utf16.UTF8 && in != encoding.Replacement // which reads nothing
 }
 
 const (

@@ -63,6 +63,9 @@ func (x *engineTx) migrateSequence(id uuid.UUID) error {
 				continue
 			}
 			m, err := x.engine.messages.Get(x.tx, r.s.History[i].MessageID.UUID)
+			if store.IsGone(err) { // a repair has removed it
+				continue
+			}
 			if err != nil {
 				return err
 			}

@@ -143,11 +143,14 @@ func (r *sequenceRun) failMessage(i int, reason string) error {
 	return r.endMessage(i, MessageFailed, reason)
 }
 
-// endMessage sets the final status of the message of a step. A damaged message is not sent either.
+// endMessage sets the final status of the message of a step. One that is damaged or gone is not sent either.
 func (r *sequenceRun) endMessage(i int, status MessageStatus, reason string) error {
 	doc, err := r.x.engine.messages.Get(r.x.tx, r.s.History[i].MessageID.UUID)
+	if store.IsGone(err) {
+		return nil
+	}
 	if err != nil {
-		return store.ExceptDamaged(err)
+		return err
 	}
 	m := doc.Record
 	m.Status, m.Error = status, shape.Text(reason)

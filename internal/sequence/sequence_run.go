@@ -136,7 +136,7 @@ func (r *sequenceRun) proceed() (err error) {
 		if r.isRunning() {
 			performed, err = r.performDue()
 			hasPerformed = hasPerformed || performed
-			if err != nil && !(hasPerformed && store.IsDamagedRecord(err)) {
+			if err != nil && !(hasPerformed && store.IsGone(err)) {
 				return err
 			}
 		}
@@ -178,7 +178,7 @@ func (r *sequenceRun) schedule() (scheduled bool, err error) {
 }
 
 // performDue does the due steps that need no slot of the sender, and reports whether there were
-// any. A step that needs a damaged record stays due and does not keep the others from happening.
+// any. A step that needs a record which is damaged or gone stays due and does not keep the others from happening.
 func (r *sequenceRun) performDue() (performed bool, damage error) {
 	for i := range r.s.History {
 		at, needsSlot, waits := r.s.due(i)
@@ -196,7 +196,7 @@ func (r *sequenceRun) performDue() (performed bool, damage error) {
 		default:
 			err = r.createTask(i)
 		}
-		if store.IsDamagedRecord(err) {
+		if store.IsGone(err) {
 			damage = err
 			continue
 		}

@@ -133,6 +133,9 @@ func (m *Members) Text(key string) string {
 
 // texts returns the strings at the beginning of a list.
 func texts(list string) (entries []string) {
+	if !strings.HasPrefix(list, "[") {
+		return nil
+	}
 	for at := 1; at < len(list) && list[at] == '"'; {
 		end := endOfText(list, at+1) + 1
 		entries = append(entries, unquoted(list[at:end]))

@@ -19,16 +19,17 @@ import { webhookView } from './settings_webhook.js';
 
 /** @import {Part} from './settings_lists.js' */
 /** @typedef {import('./settings_webhook.js').Webhook} Webhook */
+/** @typedef {Parameters<typeof may>[0]} Access */
 
 /**
  * @param {string} now
  * @param {unknown} content
- * @param {unknown} [action]
+ * @param {{needs: Access, show: unknown} | null} [action] what can be done, and the access that it needs
  * @param {string} [kind] of the page
  */
 export const frame = (now, content, action, kind = '') =>
   html`<div class=${`page ${kind}`}>
-    ${heading({ title: 'Settings', actions: action })}
+    ${heading({ title: 'Settings', needs: action?.needs, actions: action?.show })}
     ${tabs(
       sections
         .filter(
@@ -49,7 +50,6 @@ export const frame = (now, content, action, kind = '') =>
  */
 const listed = (name, part) => async (/** @type {AbortSignal} */ signal) => {
   const items = await part.load(signal);
-  const allowed = part.fields && may(part.admin ? 'admin' : 'write');
   return () =>
     frame(
       name,
@@ -62,7 +62,10 @@ const listed = (name, part) => async (/** @type {AbortSignal} */ signal) => {
               html`<span class="buttons">${part.actions?.(item)}</span>`,
             ]),
           ),
-      allowed && button(newOf(part), () => create(part), 'primary'),
+      part.fields && {
+        needs: part.admin ? 'admin' : 'write',
+        show: button(newOf(part), () => create(part), 'primary'),
+      },
     );
 };
 
@@ -82,11 +85,10 @@ const parts = {
   async erasure(signal) {
     const operations = await loadErasures(signal);
     return () =>
-      frame(
-        'erasure',
-        erasureView(operations),
-        may('admin') && button('Erase a person…', askErasure, 'danger'),
-      );
+      frame('erasure', erasureView(operations), {
+        needs: 'admin',
+        show: button('Erase a person…', askErasure, 'danger'),
+      });
   },
   async me(signal) {
     const { data } = await getPage('/v1/sessions', { signal });
