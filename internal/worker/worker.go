@@ -113,6 +113,11 @@ func (w *Worker) begin(ctx context.Context) time.Time {
 		if started == 0 || started == len(jobs) {
 			return next
 		}
+		select {
+		case <-ctx.Done(): // those that have started do nothing any more and stay due
+			return next
+		default:
+		}
 		// Jobs that reached a limit with those that have started may have hidden others.
 	}
 	return time.Time{}
