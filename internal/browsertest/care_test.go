@@ -174,7 +174,7 @@ func TestReadAccess(t *testing.T) {
 	b.until(find(".end button", "Ben · read access"))
 	contact := shared.first(t, "/v1/contacts/list", map[string]any{"page_size": 1})["id"]
 	template := shared.first(t, "/v1/sequence-templates/list", map[string]any{"page_size": 1})["id"]
-	for _, path := range []string{"/market", "/imports/new", fmt.Sprint("/templates/", template), fmt.Sprint("/contacts/", contact)} {
+	for _, path := range []string{"/market", "/imports/new", "/settings/tags", "/settings/webhooks", "/contacts/duplicates", fmt.Sprint("/templates/", template), fmt.Sprint("/contacts/", contact)} {
 		b.visit(path)
 		b.shows("Your access lets you read this but not change it. Ask an admin for more.")
 		b.until(`![...document.querySelectorAll('main :is(input[type=file], textarea, button.inline-edit)')].some((e) => !e.matches(':disabled'))`)

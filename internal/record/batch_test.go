@@ -347,3 +347,20 @@ func TestBatchFails(t *testing.T) {
 		t.Errorf("left is %s, %v", after, err)
 	}
 }
+
+// TestUndoNeedsTrash checks that a kind cannot be declared that has nowhere to keep what an undo brings back.
+func TestUndoNeedsTrash(t *testing.T) {
+	for name, rules := range map[string]record.Rules[group]{
+		"undone": {Object: "group", Entity: "groups", Undo: &record.UndoRules[group]{}},
+		"merged": {Object: "group", Entity: "groups", Merge: &record.MergeRules[group]{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("the kind was declared")
+				}
+			}()
+			record.Add(&record.Set{}, rules)
+		})
+	}
+}

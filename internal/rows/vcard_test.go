@@ -26,6 +26,8 @@ func TestCards(t *testing.T) {
 		"2.1, quoted-printable": {"BEGIN:VCARD\r\nVERSION:2.1\r\nN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:M=C3=BCller;J=C3=BC=\r\nrgen\r\nEMAIL;PREF;INTERNET:j@x.example\r\nTEL;WORK;VOICE:030 1\r\nORG;CHARSET=ISO-8859-1;ENCODING=QUOTED-PRINTABLE:Gr=F6ger;\r\n" +
 			"NOTE;ENCODING=QUOTED-PRINTABLE:a=0D=0Ab=E9\r\nTITLE:Head of\r\n  Sales\r\nEND:VCARD\r\n",
 			[]string{"First Name=Jürgen", "Last Name=Müller", "Email=j@x.example", "Phone=030 1", "Job Title=Head of  Sales", "Company=Gröger", "Notes=a\r\nbé"}},
+		"a charset that nobody reads": {"BEGIN:VCARD\nFN;CHARSET=ISO-2022-KR;ENCODING=QUOTED-PRINTABLE:Ada =42erg\nEND:VCARD\n", []string{"Full Name=Ada Berg"}},
+
 		"a company":        {"BEGIN:VCARD\nFN:Initech\nORG:Initech\nEMAIL:info@initech.example\nEND:VCARD\n", []string{"Email=info@initech.example", "Company=Initech"}},
 		"only a full name": {"BEGIN:VCARD\nFN:Ada Berg\nN:;;;;\nEND:VCARD\n", []string{"Full Name=Ada Berg"}},
 		"an agent":         {"BEGIN:VCARD\nN:Berg;Ada\nAGENT:\nBEGIN:VCARD\nN:Lum;Bo\nEND:VCARD\nEND:VCARD\n", []string{"First Name=Ada", "Last Name=Berg"}},

@@ -6,8 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"prospector/internal/apptest"
 	"prospector/internal/service"
+	"prospector/store"
 )
 
 // mailStop is a request after whose acknowledgment nothing is sent to a contact.
@@ -62,6 +65,33 @@ func TestMailStopRetry(t *testing.T) {
 			m.after(24 * time.Hour)
 			m.arrived()
 			m.ends(c, campaign, bob)
+		})
+	}
+}
+
+// TestMailStopWithoutMessage stops sequences whose message waits for a retry and was removed by a repair of the store.
+func TestMailStopWithoutMessage(t *testing.T) {
+	for _, c := range mailStops() {
+		if c.reason == "" {
+			continue // it goes on
+		}
+		t.Run(c.name, func(t *testing.T) {
+			m := newMailer(t)
+			bob := apptest.ContactsOf(m.Org, "bob")[0]
+			m.server.Reply(apptest.Answering("RCPT", "450 4.2.1 busy"))
+			campaign := m.sends(twoMails, "", bob)
+			m.run()
+			m.is("bob", 0, "retrying", "busy")
+			message := uuid.MustParse(m.message("bob", 0).ID)
+			err := m.app.Store.Update(t.Context(), m.ID, store.Actor{}, func(tx *store.Tx) error { return tx.DeleteDamaged("messages", message) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.do(m, campaign, bob)
+			m.server.Reply(nil)
+			m.after(24 * time.Hour)
+			m.arrived()
+			m.wantSequence(campaign, bob, "stopped:"+c.reason+" skipped")
 		})
 	}
 }

@@ -46,3 +46,13 @@ func TestMembersPlain(t *testing.T) {
 		}
 	}
 }
+
+// TestMembersTexts reads lists, and nothing from what is no list.
+func TestMembersTexts(t *testing.T) {
+	m := NewMembers(`{"tags":["a","b"],"empty":[],"text":"","none":null,"count":12,"in":{"tags":["c"]}}`)
+	for member, want := range map[string]int{"tags": 2, "empty": 0, "text": 0, "none": 0, "count": 0, "absent": 0, "in.tags": 1} {
+		if got := m.Texts(member); len(got) != want {
+			t.Errorf("%s: %q, want %d texts", member, got, want)
+		}
+	}
+}
